@@ -1,0 +1,43 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench evidence clean
+
+help:  ## show what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
+
+setup: $(READY)  ## make .venv and install everything into it
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "gosprl needs Python 3.11 or newer; say which with: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+		{ echo "$(PYTHON) has no ensurepip; install it first (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## the paper's domains: sizes, diameters, bounds, and the limit no collector can beat
+	$(BIN)/gosprl domains
+
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest
+
+lint: $(READY)  ## check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed and memory, side by side with a dense solver; writes benchmarks/results
+	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/counting.py
+
+evidence: $(READY)  ## the long statistical checks; writes evidence/results
+	$(BIN)/python -m evidence.coverage
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

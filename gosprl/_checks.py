@@ -1,0 +1,68 @@
+"""Validation of users' input: each function returns the checked value or raises `InputError` naming the argument."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl.errors import InputError
+
+T = TypeVar("T")
+
+
+def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: str) -> NDArray[np.int64]:
+    """`value` as an int64 array whose entries all lie in [low, high), or are at least `low`."""
+    array = np.asarray(value)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name}: expected whole numbers ({meaning}), got {array.dtype} values such as {array.flat[0]}"
+        )
+    flat = array.ravel()
+    outside = np.flatnonzero(flat < low if high is None else (flat < low) | (flat >= high))
+    if outside.size:
+        where = f" at index {outside[0]}" if array.ndim else ""
+        wanted = f">= {low}" if high is None else f"in {low}..{high - 1}"
+        raise InputError(f"{name}: expected {meaning} {wanted}, got {flat[outside[0]]}{where}")
+    return array.astype(np.int64)
+
+
+def whole(name: str, value: Any, low: int) -> int:
+    """`value` as an int not below `low`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise InputError(f"{name}: expected a whole number >= {low}, got {value!r}")
+    return int(value)
+
+
+def positive(name: str, value: Any) -> float:
+    """`value` as a positive finite float."""
+    if not _is_real(value) or not 0 < value < np.inf:
+        raise InputError(f"{name}: expected a positive finite number, got {value!r}")
+    return float(value)
+
+
+def open_unit(name: str, value: Any) -> float:
+    """`value` as a float strictly between 0 and 1."""
+    if not _is_real(value) or not 0 < value < 1:
+        raise InputError(f"{name}: expected a number strictly between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def choice(name: str, value: Any, known: Mapping[str, T]) -> T:
+    """The entry of `known` under `value`."""
+    if not isinstance(value, str) or value not in known:
+        raise unknown(name, value, known)
+    return known[value]
+
+
+def unknown(name: str, value: Any, known: Iterable[str]) -> InputError:
+    """The error for a name that is not among the known ones."""
+    return InputError(f"{name}: {value!r} is not known; known are {', '.join(sorted(known))}")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -1,0 +1,241 @@
+"""TabularMDP: a finite MDP known exactly, stored as sparse rows over the existing state-action pairs.
+
+D_{ss'} = min_pi E[steps from s to s' under pi]        hitting_times()
+D_{s'}  = max_{s != s'} D_{ss'}                        ssp_diameters()
+D       = max_{s'} D_{s'}                              diameter()
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.rows import Rows
+
+SUM_TOLERANCE = 1e-6  # how far a row may be from summing to one before it is an error; within, it is renormalised
+DENSE_LIMIT = 50_000_000  # entries above which a dense copy is refused
+
+ToyText = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
+
+
+class TabularMDP:
+    """A finite MDP with known dynamics.
+
+    Parameters
+    ----------
+    P
+        Array [S, A, S] of transition probabilities, where a row of zeros means that the action does not exist in
+        that state; or sparse parts `(s, a, s_next, p)`, four arrays of one length (repeated entries add up).
+    start
+        The starting state s_0.
+    rewards
+        Optional mean rewards [S, A].
+    noise
+        `"none"`: a step earns exactly the mean; `"bernoulli"`: it earns 1 with that probability, else 0.
+    states, actions
+        With sparse parts, S and A; by default one more than the largest that occurs.
+    name, map
+        For display: what the MDP is called, and the ASCII map whose non-wall cells are the states in reading order.
+
+    Attributes
+    ----------
+    rows
+        The existing pairs (R of them). The successors of row r are `succ[ptr[r]:ptr[r+1]]`, increasing, with
+        probabilities `prob[ptr[r]:ptr[r+1]]`, all positive.
+    rewards
+        Mean rewards [R], or None.
+    """
+
+    def __init__(
+        self,
+        P: ArrayLike | tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike],
+        start: int = 0,
+        *,
+        rewards: ArrayLike | None = None,
+        noise: str = "none",
+        states: int | None = None,
+        actions: int | None = None,
+        name: str = "mdp",
+        map: Sequence[str] | None = None,
+    ) -> None:
+        if isinstance(P, tuple) and len(P) == 4:
+            s, a, s_next, p, S, A = _sparse_parts(P, states, actions)
+        else:
+            s, a, s_next, p, S, A = _dense_parts(P, states, actions)
+        self.rows, self.ptr, self.succ, self.prob = _compress(s, a, s_next, p, S, A)
+        self.start = int(_checks.integers("start", start, 0, S, "a state"))
+        self.noise = _checks.choice("noise", noise, {"none": "none", "bernoulli": "bernoulli"})
+        self.rewards = None if rewards is None else self._row_rewards(rewards)
+        self.name = name
+        self.map = None if map is None else tuple(map)
+
+    @property
+    def num_states(self) -> int:
+        return self.rows.num_states
+
+    @property
+    def num_actions(self) -> int:
+        return self.rows.num_actions
+
+    def __repr__(self) -> str:
+        return f"TabularMDP({self.name}: {self.num_states} states, {len(self.rows)} pairs, start {self.start})"
+
+    def p(self, s: int, a: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The possible next states of a pair, increasing, and their probabilities."""
+        row = int(self.rows.index(s, a))
+        piece = slice(self.ptr[row], self.ptr[row + 1])
+        return self.succ[piece], self.prob[piece]
+
+    def dense(self) -> NDArray[np.float64]:
+        """P as an array [S, A, S]; small MDPs only."""
+        S, A = self.num_states, self.num_actions
+        if S * A * S > DENSE_LIMIT:
+            raise InputError(f"dense: {S} x {A} x {S} entries are too many (limit {DENSE_LIMIT}); use ptr, succ, prob")
+        P = np.zeros((S, A, S))
+        row = np.repeat(np.arange(len(self.rows)), np.diff(self.ptr))
+        P[self.rows.state[row], self.rows.action[row], self.succ] = self.prob
+        return P
+
+    def hitting_times(self) -> NDArray[np.float64]:
+        """[S, S] expected steps D_{ss'} of the fastest policy from s to s'; inf where none arrives surely."""
+        return self._hitting_times.copy()
+
+    def ssp_diameters(self) -> NDArray[np.float64]:
+        """[S] D_{s'}: the largest D_{ss'} over the other states s."""
+        others = self._hitting_times.copy()
+        np.fill_diagonal(others, 0.0)
+        result: NDArray[np.float64] = others.max(axis=0)
+        return result
+
+    def diameter(self) -> float:
+        """D, the largest D_{ss'}; inf unless the MDP is communicating."""
+        return float(self._hitting_times.max())
+
+    @cached_property
+    def _hitting_times(self) -> NDArray[np.float64]:
+        from gosprl.distances import hitting_times
+
+        return hitting_times(self)
+
+    def communicating_classes(self) -> NDArray[np.int64]:
+        """[S] number of the largest communicating set that each state is in, -1 where it is transient in every policy.
+
+        Within such a set the agent can stay for ever and go from any state to any other.
+        """
+        from gosprl.graph import communicating_classes
+
+        return communicating_classes(self)
+
+    def is_communicating(self) -> bool:
+        """Whether every state can be reached from every other (Assumption 1 of the paper)."""
+        return bool(np.all(self.communicating_classes() == 0))
+
+    def is_weakly_communicating(self) -> bool:
+        """Whether there is one communicating class, and all other states are transient in every policy."""
+        return int(self.communicating_classes().max()) == 0
+
+    @classmethod
+    def from_gymnasium(cls, P: ToyText, start: int = 0, *, terminals: str = "reset", name: str = "mdp") -> "TabularMDP":
+        """From the table `env.unwrapped.P` of a Gymnasium toy-text environment, mean rewards included.
+
+        terminals
+            `"reset"`: a state entered by a terminating transition has one action, 0, which leads to `start` surely
+            and earns nothing; `"keep"`: such states keep the rows that the table gives them.
+        """
+        entries = [
+            (s, a, s_next, p, r, bool(done))
+            for s, actions in P.items()
+            for a, outcomes in actions.items()
+            for p, s_next, r, done in outcomes
+        ]
+        if not entries:
+            raise InputError("P: expected a table {state: {action: [(p, s_next, reward, terminated), ...]}}, got {}")
+        s, a, s_next, p, r, done = (np.array(column) for column in zip(*entries, strict=True))
+        S = int(max(s.max(), s_next.max())) + 1
+        if _checks.choice("terminals", terminals, {"reset": True, "keep": False}):
+            _checks.integers("start", start, 0, S, "a state")
+            terminal = np.unique(s_next[done])
+            keep = ~np.isin(s, terminal)
+            ones = np.ones(len(terminal))
+            s, a = np.append(s[keep], terminal), np.append(a[keep], 0 * terminal)
+            s_next, p = np.append(s_next[keep], start + 0 * terminal), np.append(p[keep], ones)
+            r = np.append(r[keep], 0 * ones)
+        A = int(a.max()) + 1
+        rewards = np.bincount(s * A + a, weights=p * r, minlength=S * A).reshape(S, A)
+        return cls((s, a, s_next, p), start, rewards=rewards, states=S, actions=A, name=name)
+
+    def _row_rewards(self, rewards: ArrayLike) -> NDArray[np.float64]:
+        means = np.asarray(rewards, dtype=float)
+        shape = (self.num_states, self.num_actions)
+        if means.shape != shape:
+            raise InputError(f"rewards: expected mean rewards [S, A] = {shape}, got shape {means.shape}")
+        per_row = means[self.rows.state, self.rows.action]
+        low, high = (0.0, 1.0) if self.noise == "bernoulli" else (-np.inf, np.inf)
+        bad = np.flatnonzero(~(np.isfinite(per_row) & (low <= per_row) & (per_row <= high)))
+        if bad.size:
+            wanted = "means in [0, 1] with noise='bernoulli'" if self.noise == "bernoulli" else "finite means"
+            raise InputError(f"rewards: expected {wanted}, got {per_row[bad[0]]} at (s, a) = {self.rows.pair(bad[0])}")
+        return per_row
+
+
+def _dense_parts(P: Any, states: int | None, actions: int | None) -> tuple[Any, Any, Any, Any, int, int]:
+    array = np.asarray(P, dtype=float)
+    if array.ndim != 3 or array.shape[0] != array.shape[2] or 0 in array.shape:
+        raise InputError(
+            f"P: expected probabilities [S, A, S] or sparse parts (s, a, s_next, p), got an array {array.shape}"
+        )
+    S, A, _ = array.shape
+    if states not in (None, S) or actions not in (None, A):
+        raise InputError(f"states, actions: P has S = {S} and A = {A}, got {states} and {actions}")
+    s, a, s_next = np.nonzero(array)
+    return s, a, s_next, array[s, a, s_next], S, A
+
+
+def _sparse_parts(
+    parts: tuple[Any, ...], states: int | None, actions: int | None
+) -> tuple[Any, Any, Any, Any, int, int]:
+    arrays = [np.atleast_1d(np.asarray(part)) for part in parts]
+    shapes = [array.shape for array in arrays]
+    if len(set(shapes)) != 1 or arrays[0].ndim != 1 or arrays[0].size == 0:
+        raise InputError(f"P: expected four arrays (s, a, s_next, p) of one length, got shapes {shapes}")
+    huge = np.iinfo(np.int32).max
+    S = int(max(arrays[0].max(), arrays[2].max())) + 1 if states is None else _checks.whole("states", states, 1)
+    A = int(arrays[1].max()) + 1 if actions is None else _checks.whole("actions", actions, 1)
+    s = _checks.integers("P[0] (s)", arrays[0], 0, min(S, huge), "states")
+    a = _checks.integers("P[1] (a)", arrays[1], 0, A, "actions")
+    s_next = _checks.integers("P[2] (s_next)", arrays[2], 0, min(S, huge), "states")
+    return s, a, s_next, np.asarray(arrays[3], dtype=float), S, A
+
+
+def _compress(
+    s: NDArray[np.int64], a: NDArray[np.int64], s_next: NDArray[np.int64], p: NDArray[np.float64], S: int, A: int
+) -> tuple[Rows, NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Sort the entries into rows, check that each row is a distribution, renormalise it, drop zeros."""
+    bad = np.flatnonzero(~(np.isfinite(p) & (p >= 0)))
+    if bad.size:
+        i = bad[0]
+        raise InputError(
+            f"P: expected probabilities >= 0, got {p[i]} at (s, a, s_next) = ({s[i]}, {a[i]}, {s_next[i]})"
+        )
+    if not np.all(p > 0):
+        positive = p > 0
+        s, a, s_next, p = s[positive], a[positive], s_next[positive], p[positive]
+    keys = (s * A + a) * S + s_next
+    if np.any(keys[1:] <= keys[:-1]):
+        keys, inverse = np.unique(keys, return_inverse=True)
+        p = np.bincount(inverse, weights=p, minlength=len(keys)).astype(np.float64)
+    row_keys, first = np.unique(keys // S, return_index=True)
+    rows = Rows.from_keys(row_keys, S, A)
+    ptr = np.append(first, len(keys))
+    sums = np.add.reduceat(p, first)
+    off = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+    if off.size:
+        raise InputError(
+            f"P: every row must sum to one (or be all zeros), the row of (s, a) = {rows.pair(off[0])} "
+            f"sums to {sums[off[0]]:.9g}"
+        )
+    return rows, ptr, (keys % S).astype(np.int32), p / np.repeat(sums, np.diff(ptr))
