@@ -1,0 +1,147 @@
+"""Confidence sets on the dynamics: sets of plausible p(.|s,a), one per row, as intervals.
+
+A successor that was seen has an interval [lower, upper] of its own; all others share [0, each], and together they get
+at most `total`. A family turns counts into such sets:
+
+    bernstein   the paper's, appendix "Efficient Computation of Optimistic SSP Policy": with L = log(2 S A N / delta),
+                |p - p_hat| <= 2 sqrt(p_hat (1 - p_hat) L / N) + 6 L / N
+    kl          N kl(p_hat, p) <= log(S P / delta_1) + 1/2 log(pi N + 1), P the number of pairs: a two-sided mixture
+                martingale in the visits of a pair, so it holds at all times at once; with caps on the mass of all
+                unseen successors together (`_kernels.unseen_cap`). delta / 2 goes to the ends, delta / 4 to each cap.
+    Known       the true dynamics as sets of one point
+
+For each family, at scale 1, the true dynamics are in the sets at all times with probability at least 1 - delta. `scale`
+multiplies Bernstein's radius (alpha_p in the paper's experiments) and kl's logarithms; below 1 there is no guarantee.
+A pair never visited allows everything.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.mdp import TabularMDP
+
+if TYPE_CHECKING:
+    from gosprl.model import EmpiricalModel
+
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Sets of plausible distributions, one per row."""
+
+    ptr: NDArray[np.int64]  # [R + 1] the stored successors of row r are ptr[r] : ptr[r + 1], in any order
+    succ: NDArray[np.int32]  # [nnz]
+    lower: NDArray[np.float64]  # [nnz]
+    upper: NDArray[np.float64]  # [nnz]
+    each: NDArray[np.float64]  # [R] upper end of one unseen successor
+    total: NDArray[np.float64]  # [R] cap on all of them together
+
+    def replace(self, rows: NDArray[np.int64], part: "Intervals") -> "Intervals":
+        """These intervals with the given rows taken from `part`, whose i-th row is rows[i]."""
+        length = np.diff(self.ptr)
+        length[rows] = np.diff(part.ptr)
+        ptr = np.concatenate([[0], np.cumsum(length)])
+        new = np.repeat(ptr[rows] - part.ptr[:-1], length[rows]) + np.arange(part.ptr[-1])
+        kept = np.ones(len(self.each), dtype=bool)
+        kept[rows] = False
+        old_kept, new_kept = np.repeat(kept, np.diff(self.ptr)), np.repeat(kept, length)
+
+        def merge(mine: NDArray[T], theirs: NDArray[T]) -> NDArray[T]:
+            merged = np.empty(ptr[-1], dtype=mine.dtype)
+            merged[new_kept] = mine[old_kept]
+            merged[new] = theirs
+            return merged
+
+        each, total = self.each.copy(), self.total.copy()
+        each[rows], total[rows] = part.each, part.total
+        ends = (merge(self.lower, part.lower), merge(self.upper, part.upper))
+        return Intervals(ptr, merge(self.succ, part.succ), *ends, each, total)
+
+
+class Confidence(Protocol):
+    """A family of confidence sets."""
+
+    def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
+        """The sets of the given rows (default: all), in their order."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What the families of confidence level `delta` share."""
+
+    delta: float = 0.1
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checks.open_unit("delta", self.delta)
+        _checks.positive("scale", self.scale)
+
+
+class Bernstein(_Family):
+    """The paper's empirical Bernstein sets."""
+
+    def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
+        ptr, succ, count, _ = model.stored(rows)
+        N = np.maximum(1, model.visits if rows is None else model.visits[rows])
+        L = np.log(2 * model.num_states * model.num_actions * N / self.delta)
+        n = np.repeat(N, np.diff(ptr))
+        p_hat = count / n
+        each = self.scale * 6 * L / N
+        radius = self.scale * 2 * np.sqrt(p_hat * (1 - p_hat) * np.repeat(L, np.diff(ptr)) / n)
+        radius += np.repeat(each, np.diff(ptr))
+        unvisited = np.diff(ptr) == 0
+        return Intervals(
+            ptr,
+            succ,
+            np.maximum(p_hat - radius, 0),
+            np.minimum(p_hat + radius, 1),
+            np.where(unvisited, 1, np.minimum(each, 1)),
+            np.ones(len(N)),
+        )
+
+
+class KL(_Family):
+    """Time-uniform KL sets with caps on the unseen mass."""
+
+    def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
+        from gosprl import _kernels
+
+        ptr, succ, count, first = model.stored(rows)
+        visits = np.array(model.visits if rows is None else model.visits[rows])
+        S, P = model.num_states, len(model.rows)
+        lower, upper = np.empty((2, len(succ)))
+        each, total = np.empty((2, len(visits)))
+        log_kl, log_cap = math.log(S * P / (self.delta / 2)), math.log(P / (self.delta / 4))
+        _kernels.kl_intervals(
+            ptr, count, first, visits, S, log_kl, log_cap, log_cap, float(self.scale), lower, upper, each, total
+        )
+        return Intervals(ptr, succ, lower, upper, each, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The true dynamics: sets of one point each, whatever the model has seen."""
+
+    mdp: TabularMDP
+
+    def intervals(self, model: object = None, rows: NDArray[np.int64] | None = None) -> Intervals:
+        mdp = self.mdp
+        if rows is None:
+            zeros = np.zeros(len(mdp.rows))
+            return Intervals(mdp.ptr, mdp.succ, mdp.prob, mdp.prob, zeros, zeros)
+        length = np.diff(mdp.ptr)[rows]
+        ptr = np.concatenate([[0], np.cumsum(length)])
+        slot = np.repeat(mdp.ptr[rows] - ptr[:-1], length) + np.arange(ptr[-1])
+        zeros = np.zeros(len(rows))
+        return Intervals(ptr, mdp.succ[slot], mdp.prob[slot], mdp.prob[slot], zeros, zeros)
+
+
+FAMILIES: dict[str, Callable[[float, float], Confidence]] = {"bernstein": Bernstein, "kl": KL}

@@ -1,0 +1,217 @@
+"""EmpiricalModel: what was observed so far, as growing sparse counts.
+
+    N(s, a), N(s, a, s')       visits and transitions
+    p_hat(s' | s, a)           N(s, a, s') / N(s, a)
+    reward_sum, reward_sq      per row, sums of rewards and of their squares
+
+An update costs O(successors of its row), whatever S is; memory is O(stored transitions).
+"""
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.mdp import DENSE_LIMIT
+from gosprl.rows import Rows
+
+T = TypeVar("T", bound=np.generic)
+
+
+class EmpiricalModel:
+    """Counts of observed transitions over known numbers of states and actions.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    actions
+        A, the number of actions, or a bool mask [S, A] of those that exist.
+    """
+
+    def __init__(self, states: int, actions: ArrayLike) -> None:
+        self.rows = Rows.build(states, actions)
+        self.states: range = range(self.num_states)  # index -> observation
+        self._allocate(np.zeros(len(self.rows), dtype=np.int64))
+
+    @property
+    def num_states(self) -> int:
+        return self.rows.num_states
+
+    @property
+    def num_actions(self) -> int:
+        return self.rows.num_actions
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """[R] N(s, a) of each row; read-only."""
+        return _read_only(self._counts.visits)
+
+    @property
+    def reward_sum(self) -> NDArray[np.float64]:
+        """[R] sum of the rewards of each row; read-only."""
+        return _read_only(self._counts.reward_sum)
+
+    @property
+    def reward_sq(self) -> NDArray[np.float64]:
+        """[R] sum of the squared rewards of each row; read-only."""
+        return _read_only(self._counts.reward_sq)
+
+    def __repr__(self) -> str:
+        return (
+            f"EmpiricalModel({self.num_states} states, {len(self.rows)} pairs, {self.visits.sum()} visits, "
+            f"{self._counts.length.sum()} transitions)"
+        )
+
+    def update(self, s: ArrayLike, a: ArrayLike, s_next: ArrayLike, reward: ArrayLike = 0.0) -> None:
+        """Count transitions: numbers, or arrays [n] taken in order."""
+        from gosprl import _kernels
+
+        row = np.atleast_1d(self.rows.index(s, a))
+        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, self.num_states, "states")).astype(np.int32)
+        if successor.shape != row.shape or row.ndim != 1:
+            raise InputError(
+                f"s, a, s_next: expected numbers or arrays of one length, got {row.shape}, {successor.shape}"
+            )
+        rewards = np.asarray(reward, dtype=float)
+        if rewards.ndim and rewards.shape != row.shape:
+            raise InputError(f"reward: expected a number or one per transition, got {rewards.shape} for {len(row)}")
+        if not np.all(np.isfinite(rewards)):
+            raise InputError("reward: expected finite numbers, got nan or inf")
+        rewards = np.ascontiguousarray(np.broadcast_to(rewards, row.shape))
+        done = 0
+        while done < len(row):
+            done = _kernels.record_many(self._counts, done, row, successor, rewards)
+            if done < len(row):
+                self._grow(int(self._counts.length[row[done]]))
+
+    def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Arrays (s, a, s_next, count) of everything observed, sorted."""
+        ptr, succ, count, _ = self.stored()
+        row = np.repeat(np.arange(len(self.rows)), np.diff(ptr))
+        order = np.lexsort((succ, row))
+        row = row[order]
+        return self.rows.state[row], self.rows.action[row], succ[order].astype(np.int64), count[order]
+
+    def p_hat(self, s: int, a: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The next states seen from a pair, increasing, and their frequencies; empty if it was never visited."""
+        _, succ, count, _ = self.stored(np.atleast_1d(self.rows.index(s, a)))
+        order = np.argsort(succ)
+        return succ[order].astype(np.int64), count[order] / max(1, count.sum())
+
+    def dense(self) -> NDArray[np.float64]:
+        """p_hat as an array [S, A, S], zeros where nothing was seen; small models only."""
+        S, A = self.num_states, self.num_actions
+        if S * A * S > DENSE_LIMIT:
+            raise InputError(f"dense: {S} x {A} x {S} entries are too many (limit {DENSE_LIMIT}); use transitions()")
+        s, a, s_next, count = self.transitions()
+        P = np.zeros((S, A, S))
+        P[s, a, s_next] = count / self.visits[self.rows.index(s, a)]
+        return P
+
+    def mark(self) -> int:
+        """The present moment, to ask later what changed since."""
+        return int(self._counts.scalars[0])
+
+    def changed(self, mark: int) -> NDArray[np.int64]:
+        """The rows whose counts changed since `mark`, last first; costs as many steps as there are."""
+        from gosprl import _kernels
+
+        out = np.empty(min(len(self.rows), self.mark() - mark), dtype=np.int64)
+        return out[: _kernels.changed_since(self._counts, mark, out)]
+
+    def stored(
+        self, rows: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """(ptr, succ, count, first) of the given rows (all): successors as they appeared, counts, first visits."""
+        counts = self._counts
+        start, length = (counts.start, counts.length) if rows is None else (counts.start[rows], counts.length[rows])
+        ptr = np.concatenate([[0], np.cumsum(length)])
+        slot = np.repeat(start - ptr[:-1], length) + np.arange(ptr[-1])
+        return ptr, counts.succ[slot], counts.number[slot], counts.first[slot]
+
+    @classmethod
+    def from_transitions(
+        cls,
+        s: ArrayLike,
+        a: ArrayLike,
+        s_next: ArrayLike,
+        *,
+        states: int,
+        actions: ArrayLike,
+        rewards: ArrayLike = 0.0,
+    ) -> "EmpiricalModel":
+        """From arrays [n] of transitions in the order in which they were observed."""
+        model = cls(states, actions)
+        model.update(s, a, s_next, rewards)
+        return model
+
+    @classmethod
+    def from_counts(
+        cls, s: ArrayLike, a: ArrayLike, s_next: ArrayLike, count: ArrayLike, *, states: int, actions: ArrayLike
+    ) -> "EmpiricalModel":
+        """From COO parts: arrays [n] of triples and how often each was seen (repeated triples add up).
+
+        When a successor was first seen is not known then, so confidence sets that use the order of appearance are a
+        little wider than from transitions.
+        """
+        from gosprl import _kernels
+
+        model = cls(states, actions)
+        row = np.atleast_1d(model.rows.index(s, a))
+        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, model.num_states, "states"))
+        number = np.atleast_1d(_checks.integers("count", count, 0, None, "numbers of visits"))
+        if not row.shape == successor.shape == number.shape or row.ndim != 1:
+            shapes = (row.shape, successor.shape, number.shape)
+            raise InputError(f"s, a, s_next, count: expected arrays of one length, got shapes {shapes}")
+        row, successor, number = row[number > 0], successor[number > 0], number[number > 0]
+        keys, inverse = np.unique(row * model.num_states + successor, return_inverse=True)
+        row, successor = np.divmod(keys, model.num_states)
+        model._allocate(np.bincount(row, minlength=len(model.rows)))
+        counts = model._counts
+        counts.length[:] = counts.capacity
+        counts.succ[: len(keys)] = successor
+        np.add.at(counts.number, inverse, number)
+        np.add.at(counts.visits, row, counts.number[: len(keys)])
+        _kernels.touch_many(counts, np.unique(row))
+        return model
+
+    def _allocate(self, capacity: NDArray[np.int64]) -> None:
+        """Empty counts with room for `capacity` [R] successors a row."""
+        from gosprl._kernels import Counts
+
+        R = len(self.rows)
+        pool = max(64, int(capacity.sum()))
+        self._counts = Counts(
+            visits=np.zeros(R, dtype=np.int64),
+            start=np.cumsum(capacity) - capacity,
+            length=np.zeros(R, dtype=np.int64),
+            capacity=capacity.astype(np.int64),
+            succ=np.zeros(pool, dtype=np.int32),
+            number=np.zeros(pool, dtype=np.int64),
+            first=np.zeros(pool, dtype=np.int64),
+            reward_sum=np.zeros(R),
+            reward_sq=np.zeros(R),
+            time=np.zeros(R, dtype=np.int64),
+            newer=np.full(R, -1, dtype=np.int64),
+            older=np.full(R, -1, dtype=np.int64),
+            scalars=np.array([0, capacity.sum(), -1], dtype=np.int64),
+        )
+
+    def _grow(self, length: int) -> None:
+        """Make the pool larger: at least double, and enough for a row of `length` to double."""
+        extra = max(len(self._counts.succ), 4 * length + 64)
+        pools = {
+            name: np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)])
+            for name in ("succ", "number", "first")
+            for pool in [getattr(self._counts, name)]
+        }
+        self._counts = self._counts._replace(**pools)
+
+
+def _read_only(array: NDArray[T]) -> NDArray[T]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
