@@ -1,0 +1,83 @@
+"""Policy iteration with sparse linear solves, for known dynamics in which goals are too far away for sweeps.
+
+Each policy is evaluated exactly, so the number of iterations does not depend on how long the way to the goals is. The
+planner's certificate judges the result like any other.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Sets
+
+IMPROVEMENT = 1e-12  # relative gain below which an action is not worth a change: it may be rounding
+MAX_POLICIES = 1000
+
+
+def policy_iteration(
+    sets: "Sets",
+    cost: NDArray[np.float64],
+    goal: NDArray[np.bool_],
+    alive: NDArray[np.bool_],
+    usable: NDArray[np.bool_],
+    v: NDArray[np.float64],
+) -> None:
+    """Overwrite v at the alive non-goal states by their optimum, for sets of one point each."""
+    inner = np.flatnonzero(alive & ~goal)
+    if inner.size == 0:
+        return
+    policy = _attractor(sets, goal, alive, usable)
+    for _ in range(MAX_POLICIES):
+        v[inner] = _value(sets, cost, goal, inner, policy[inner])
+        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.ptr[:-1]), np.inf)
+        best = _first_least(q, sets.row_ptr)
+        better = inner[q[best[inner]] < v[inner] * (1 - IMPROVEMENT)]
+        if better.size == 0:
+            return
+        policy[better] = best[better]
+
+
+def _value(
+    sets: "Sets",
+    cost: NDArray[np.float64],
+    goal: NDArray[np.bool_],
+    inner: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Solve v = c + P v on the inner states, for the policy that takes `rows` there."""
+    from scipy.sparse import coo_array, eye_array
+    from scipy.sparse.linalg import splu
+
+    length = sets.ptr[rows + 1] - sets.ptr[rows]
+    slot = np.repeat(sets.ptr[rows] - np.cumsum(length) + length, length) + np.arange(length.sum())
+    number = np.full(len(goal), -1)
+    number[inner] = np.arange(len(inner))
+    source, target = np.repeat(np.arange(len(inner)), length), number[sets.succ[slot]]
+    stays = target >= 0
+    shape = (len(inner), len(inner))
+    P = coo_array((sets.lower[slot][stays], (source[stays], target[stays])), shape=shape)
+    value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(cost[rows])
+    return value
+
+
+def _attractor(
+    sets: "Sets", goal: NDArray[np.bool_], alive: NDArray[np.bool_], usable: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """[S] rows that may each come one step closer to the goals, and so reach them surely."""
+    hops = np.where(goal, 0.0, np.inf)
+    while True:
+        closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.ptr[:-1]), np.inf)
+        rows = _first_least(closest, sets.row_ptr)
+        further = np.where(goal, 0.0, 1 + closest[rows])
+        if np.array_equal(further[alive], hops[alive]):
+            return rows
+        hops = np.where(alive, further, np.inf)
+
+
+def _first_least(per_row: NDArray[np.float64], row_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[S] the first row of each state where `per_row` is least."""
+    least = np.repeat(np.minimum.reduceat(per_row, row_ptr[:-1]), np.diff(row_ptr))
+    candidates = np.where(per_row == least, np.arange(len(per_row)), len(per_row))
+    return np.minimum.reduceat(candidates, row_ptr[:-1])

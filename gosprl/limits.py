@@ -1,0 +1,158 @@
+"""What collecting costs at least, and the paper's bounds, for known dynamics and a fixed requirement b.
+
+    diameter_bound      B D, with B = sum of b
+    ssp_diameter_bound  sum_s b(s) D_s, with b(s) = sum_a b(s, a)
+    fluid_limit         a lower bound on E[steps] of any collector, however adaptive
+    exact_optimum       the least E[steps] itself, on tiny problems
+
+The first two are orders of magnitude from the paper's analysis, not bounds on single runs: with an attempt of at least
+one step a sample, greedy collection takes at most sum_s b(s) (D_s + 1) steps on average if it samples an under-sampled
+state at once, and sum_s b(s) (D_s + 2) as Algorithm 1 is printed.
+
+Fluid limit. For any policy that stops when b is met, lambda(s, a) = E[visits of (s, a)] satisfies lambda >= b and
+    sum_a lambda(s, a) - sum_{s', a'} p(s | s', a') lambda(s', a') + e(s) = P(s_0 = s),
+with e >= 0 the law of the last state. The least sum of lambda under these constraints is a linear program.
+
+`need` is a whole number (for every existing pair), an array [S] (per state, any action) or an array [S, A] (per pair).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.errors import GosprlError, InputError
+from gosprl.mdp import TabularMDP
+
+EXACT_LIMIT = 100_000  # augmented states that exact_optimum takes on
+
+
+def diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
+    """B D; inf if something is needed and the MDP is not communicating."""
+    pair, state = split_need(mdp, need)
+    B = pair.sum() + state.sum()
+    return float(B * mdp.diameter()) if B else 0.0
+
+
+def ssp_diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
+    """sum_s b(s) D_s; inf if a needed state cannot be reached surely from some other."""
+    pair, state = split_need(mdp, need)
+    b = np.bincount(mdp.rows.state, weights=pair, minlength=mdp.num_states) + state
+    return float(b[b > 0] @ mdp.ssp_diameters()[b > 0])
+
+
+def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = None) -> float:
+    """Lower bound on the expected steps of any collector; inf where none meets the need surely.
+
+    start
+        The starting state, or its law [S]; by default `mdp.start`.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    pair, state = split_need(mdp, need)
+    law = _start_law(mdp, start)
+    if not _can_reach(mdp, law, pair, state):
+        return np.inf
+    S, R = mdp.num_states, len(mdp.rows)
+    row = np.repeat(np.arange(R), np.diff(mdp.ptr))
+    leave = sparse.coo_array((np.ones(R), (mdp.rows.state, np.arange(R))), shape=(S, R))
+    arrive = sparse.coo_array((mdp.prob, (mdp.succ, row)), shape=(S, R))
+    flow = sparse.hstack([leave - arrive, sparse.eye_array(S)], format="csr")
+    needed = np.flatnonzero(state)
+    visits = sparse.hstack([leave.tocsr()[needed], sparse.csr_array((len(needed), S))], format="csr")
+    solution = linprog(
+        np.append(np.ones(R), np.zeros(S)),
+        A_eq=flow,
+        b_eq=law,
+        A_ub=-visits if len(needed) else None,
+        b_ub=-state[needed].astype(float) if len(needed) else None,
+        bounds=np.stack([np.append(pair, np.zeros(S)), np.full(R + S, np.inf)], axis=1),
+        method="highs",
+    )
+    if solution.status == 2:  # infeasible: some states are left for good before they were visited often enough
+        return np.inf
+    if solution.status != 0:
+        raise GosprlError(f"the linear program of the fluid limit was not solved: {solution.message}")
+    return float(solution.fun)
+
+
+def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
+    """The least expected steps to meet the need from `mdp.start`, inf if it cannot be met surely.
+
+    A shortest path over the states augmented by what is still needed. Their number grows as the product of all b + 1:
+    at most EXACT_LIMIT of them are taken on.
+    """
+    from gosprl.planner import plan
+
+    pair, state = split_need(mdp, need)
+    rows, states = np.flatnonzero(pair), np.flatnonzero(state)
+    sizes = np.append(pair[rows], state[states]) + 1
+    S = mdp.num_states
+    levels = 1
+    for size in sizes:
+        levels *= int(size)
+    if levels * S > EXACT_LIMIT:
+        raise InputError(
+            f"need: the exact optimum is for tiny problems, at most {EXACT_LIMIT} augmented states; "
+            f"this one has {levels} x {S}; fluid_limit gives a lower bound at any size"
+        )
+    if levels == 1:
+        return 0.0
+    stride = np.append(1, np.cumprod(sizes))[:-1]
+    # [levels, item]: taken off the level by a sample of that item, nothing where it is needed no more
+    step = stride * (np.arange(levels)[:, None] // stride % sizes > 0)
+    down = np.zeros((levels, len(mdp.rows)), dtype=np.int64)
+    down[:, rows] += step[:, : len(rows)]
+    for i, s in enumerate(states):
+        down[:, mdp.rows.ptr[s] : mdp.rows.ptr[s + 1]] += step[:, len(rows) + i, None]
+    row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
+    level = np.arange(levels)[:, None]
+    entries = np.broadcast_arrays(
+        level * S + mdp.rows.state[row], mdp.rows.action[row], (level - down[:, row]) * S + mdp.succ, mdp.prob
+    )
+    parts = (entries[0].ravel(), entries[1].ravel(), entries[2].ravel(), entries[3].ravel())
+    augmented = TabularMDP(parts, states=levels * S, actions=mdp.num_actions)
+    values = plan(augmented, goals=np.arange(S), precision=1e-9).values
+    return float(values[(levels - 1) * S + mdp.start])
+
+
+def split_need(mdp: TabularMDP, need: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`need` as samples per row [R] and per state with any action [S]; one of the two is zero."""
+    S, A, rows = mdp.num_states, mdp.num_actions, mdp.rows
+    given = _checks.integers("need", need, 0, None, "numbers of samples")
+    if given.ndim == 0:
+        return np.full(len(rows), int(given)), np.zeros(S, dtype=np.int64)
+    if given.shape == (S,):
+        return np.zeros(len(rows), dtype=np.int64), given
+    if given.shape != (S, A):
+        raise InputError(f"need: expected a number, [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
+    pair = given[rows.state, rows.action]
+    if pair.sum() != given.sum():
+        exists = rows.to_dense(np.ones(len(rows), dtype=bool))
+        s, a = np.argwhere((given > 0) & ~exists)[0]
+        raise InputError(f"need: action {a} does not exist in state {s}, but {given[s, a]} samples of it are asked for")
+    return pair, np.zeros(S, dtype=np.int64)
+
+
+def _start_law(mdp: TabularMDP, start: ArrayLike | None) -> NDArray[np.float64]:
+    given = np.asarray(mdp.start if start is None else start)
+    S = mdp.num_states
+    if given.ndim == 0:
+        law = np.zeros(S)
+        law[_checks.integers("start", given, 0, S, "a state")] = 1.0
+        return law
+    law = given.astype(np.float64)
+    if law.shape != (S,) or not np.all(law >= 0) or abs(law.sum() - 1) > 1e-6:
+        raise InputError(f"start: expected a state or a law [S] = ({S},) that sums to one, got {start!r}")
+    law /= law.sum()
+    return law
+
+
+def _can_reach(mdp: TabularMDP, law: NDArray[np.float64], pair: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
+    """Whether each needed state can be reached surely from the start: a circulation far away satisfies the program."""
+    from gosprl.planner import surely_reaching
+
+    needed = np.unique(np.append(mdp.rows.state[pair > 0], np.flatnonzero(state)))
+    if mdp.is_communicating():
+        return True
+    return all(np.all(surely_reaching(mdp, s)[law > 0]) for s in needed)
