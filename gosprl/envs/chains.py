@@ -1,0 +1,96 @@
+"""The paper's small chains, and two noisy domains for model estimation.
+
+`riverswim` and `toy3` are the paper's. `noisy_riverswim` and `wheel` are our own: the paper names them after another
+one (Tarbouriech et al., 2020) whose definitions could not be had, so only their names and sizes are the paper's.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.mdp import TabularMDP
+
+NOISY_PERIOD = 6  # in noisy_riverswim, the states 2, 2 + 6, 2 + 12, ... are noisy
+NOISY_FIRST = 2
+
+Parts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+def riverswim(states: int = 6) -> TabularMDP:
+    """RiverSwim without rewards: a chain that is easy to go down and hard to go up. Start 0.
+
+    Action 0 (left) goes one state down surely, and stays in state 0. Action 1 (right): in state 0 it stays with 0.4 and
+    goes up with 0.6; in the last state it goes down with 0.4 and stays with 0.6; elsewhere it goes down with 0.05,
+    stays with 0.6, and goes up with 0.35.
+    """
+    states = _checks.whole("states", states, 2)
+    return TabularMDP(_river(states), states=states, actions=2, name=f"riverswim{states}")
+
+
+def noisy_riverswim(states: int = 36) -> TabularMDP:
+    """RiverSwim in which both actions of every sixth state (2, 8, 14, ...) lead to a uniform next state. Start 0.
+
+    Our own reconstruction. Communicating: every state leads both up and down, or anywhere.
+    """
+    states = _checks.whole("states", states, NOISY_FIRST + 1)
+    river = _river(states)
+    calm = river[0] % NOISY_PERIOD != NOISY_FIRST
+    noisy = np.arange(NOISY_FIRST, states, NOISY_PERIOD)
+    s, a, s_next = (part.ravel() for part in np.meshgrid(noisy, np.arange(2), np.arange(states), indexing="ij"))
+    uniform = (s, a, s_next, np.full(len(s), 1 / states))
+    s, a, s_next, p = (np.append(old[calm], new) for old, new in zip(river, uniform, strict=True))
+    return TabularMDP((s, a, s_next, p), states=states, actions=2, name=f"noisy_riverswim{states}")
+
+
+def wheel(states: int = 30) -> TabularMDP:
+    """A hub, state 0, and a rim, states 1 .. S - 1. Start 0.
+
+    At the hub, action 0 (spin) leads to a uniform rim state and action 1 to rim state 1. On the rim, action 0 goes to
+    the next rim state (the last one's next is state 1) with 0.9 and else stays; action 1 returns to the hub with 0.9
+    and else stays. Our own reconstruction. Communicating.
+    """
+    states = _checks.whole("states", states, 2)
+    rim = np.arange(1, states)
+    clockwise = rim % (states - 1) + 1
+    one = np.ones(states - 1)
+    blocks = [
+        (0 * rim, 0 * rim, rim, one / (states - 1)),
+        (np.array([0]), np.array([1]), np.array([1]), np.array([1.0])),
+        (rim, 0 * rim, clockwise, 0.9 * one),
+        (rim, 0 * rim, rim, 0.1 * one),
+        (rim, 0 * rim + 1, 0 * rim, 0.9 * one),
+        (rim, 0 * rim + 1, rim, 0.1 * one),
+    ]
+    s, a, s_next, p = (np.concatenate(column) for column in zip(*blocks, strict=True))
+    return TabularMDP((s, a, s_next, p), states=states, actions=2, name=f"wheel{states}")
+
+
+def toy3(nu: float = 0.1) -> TabularMDP:
+    """The three-state toy of the paper, whose diameter grows as 1 / nu; four pairs exist. Start 0.
+
+    State 0 has one action: to state 1 with nu, else to state 2. State 1 has one: to state 0. State 2 has two: action 0
+    leads to state 1 with nu, else to state 0; action 1 stays. Every step towards state 1 succeeds with nu, so that
+    reaching it takes 1 / nu steps.
+    """
+    nu = _checks.open_unit("nu", nu)
+    s = [0, 0, 1, 2, 2, 2]
+    a = [0, 0, 0, 0, 0, 1]
+    s_next = [1, 2, 0, 1, 0, 2]
+    p = [nu, 1 - nu, 1, nu, 1 - nu, 1]
+    return TabularMDP((s, a, s_next, p), name="toy3" if nu == 0.1 else f"toy3(nu={nu:g})")
+
+
+def _river(states: int) -> Parts:
+    """The sparse parts of RiverSwim; moves that cannot happen are there with probability zero."""
+    s = np.arange(states)
+    first, last = s == 0, s == states - 1
+    up = np.where(first, 0.6, np.where(last, 0.0, 0.35))
+    down = np.where(first, 0.0, np.where(last, 0.4, 0.05))
+    stay = np.where(first, 0.4, 0.6)
+    below, above = np.maximum(s - 1, 0), np.minimum(s + 1, states - 1)
+    return (
+        np.tile(s, 4),
+        np.repeat([0, 1, 1, 1], states),
+        np.concatenate([below, below, s, above]),
+        np.concatenate([np.ones(states), down, stay, up]),
+    )

@@ -1,0 +1,70 @@
+"""Garnets: random MDPs G(S, A, branching), one random distribution over `branching` next states for each pair."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.mdp import TabularMDP
+
+RETURN = 0.001  # the least probability of every pair to lead to the start
+
+
+def garnet(states: int, actions: int, branching: int, seed: int | np.random.Generator = 0) -> TabularMDP:
+    """A random MDP in which each pair has `branching` next states. Start 0.
+
+    The next states of a pair are drawn uniformly without replacement; their probabilities are the gaps between
+    `branching - 1` sorted uniforms on [0, 1]. As in the paper, p(s_0|s,a) >= 0.001 for every pair: where it is below,
+    the row becomes 0.999 p + 0.001 e_{s_0}, and may have one more next state. The mixing is our own, the paper gives
+    only the bound. It makes s_0 reachable from everywhere; that s_0 reaches every state, as communicating asks, is left
+    to chance: nearly sure where A * branching is several times log S, as in the paper's experiments.
+    """
+    states, actions = _checks.whole("states", states, 1), _checks.whole("actions", actions, 1)
+    branching = _checks.whole("branching", branching, 1)
+    if branching > states:
+        raise InputError(f"branching: expected at most the number of states, {states}, got {branching}")
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"seed: expected a whole number >= 0 or a numpy Generator, got {seed!r}") from error
+
+    pairs = states * actions
+    successors = _distinct(rng, pairs, branching, states)
+    cuts = np.sort(rng.random((pairs, branching - 1)), axis=1)
+    p = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
+
+    start = 0
+    below = np.where(successors == start, p, 0.0).sum(axis=1) < RETURN
+    p[below] *= 1 - RETURN
+    mixed = np.flatnonzero(below)
+    pair = np.append(np.repeat(np.arange(pairs), branching), mixed)
+    s_next = np.append(successors.ravel(), np.full(len(mixed), start))
+    p = np.append(p.ravel(), np.full(len(mixed), RETURN))
+    seeded = f", seed={seed}" if isinstance(seed, (int, np.integer)) else ""
+    return TabularMDP(
+        (pair // actions, pair % actions, s_next, p),
+        start,
+        states=states,
+        actions=actions,
+        name=f"garnet(states={states}, actions={actions}, branching={branching}{seeded})",
+    )
+
+
+def _distinct(rng: np.random.Generator, pairs: int, branching: int, states: int) -> NDArray[np.int64]:
+    """[pairs, branching] states, each row a uniform draw without replacement."""
+    if branching * branching > states:
+        # Most rows drawn with replacement would have a repetition: rejecting them would take too long.
+        return np.stack([rng.choice(states, branching, replace=False) for _ in range(pairs)])
+    # Given that a row drawn with replacement has no repetition, it is a draw without replacement.
+    draws = rng.integers(states, size=(pairs, branching))
+    again = _repeating(draws)
+    while again.size:
+        draws[again] = rng.integers(states, size=(len(again), branching))
+        again = again[_repeating(draws[again])]
+    return draws
+
+
+def _repeating(draws: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows in which some state occurs twice."""
+    ordered = np.sort(draws, axis=1)
+    return np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))

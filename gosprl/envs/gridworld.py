@@ -1,0 +1,186 @@
+"""Gridworlds from ASCII maps.
+
+The states are the cells that are not walls, in reading order. The actions are Right, Down, Left, Up, in this order; an
+action goes in its own direction with 1 - slip and in each of the three others with slip / 3. A direction that leads out
+of the map, or into a wall, leaves the agent where it is.
+
+    S  the start (exactly one)         #  a wall, not a state          X  a trap: an ordinary state, marked for costs
+    T  a terminal tile, x  a cliff: states whose four actions all lead to the start surely         .  a free cell
+
+The paper says of walls that "if the action leads against the wall, the agent stays in the current position with
+probability 1", which can be read in two ways:
+
+    walls="stay"     an action whose own direction leads into a wall does not slip: it stays surely. The border of the
+                     map is no such wall: towards it, an action slips. Our default, as it fits the paper's numbers best.
+    walls="reflect"  the action slips as always, and whichever direction comes out is reflected by walls and border.
+
+The dynamics are the paper's. Of the maps, whose drawings were not to be had, FOUR_ROOM43 and CORRIDOR24 are
+reconstructed from the numbers of the paper's Table 1 (and reproduce them); ROOM20, CLIFF48 and TRAP10 are our own, with
+the paper's number of states.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.mdp import TabularMDP
+
+STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (rows, columns) that Right, Down, Left, Up move
+
+START, WALL = "S", "#"
+RESETS = "Tx"
+CHARACTERS = START + RESETS + WALL + ".X"
+
+FOUR_ROOM43 = (
+    "T...#...S",
+    "....#....",
+    "###......",
+    "....#.###",
+    "....#....",
+    "T...#...T",
+)
+CORRIDOR24 = (
+    "####T####T",
+    "T.........",
+    "#########.",
+    "#########.",
+    "..S.......",
+)
+ROOM20 = (
+    "S.#..",
+    ".....",
+    "#.#.#",
+    ".....",
+    "..#.T",
+)
+CLIFF48 = (
+    "............",
+    "............",
+    "............",
+    "SxxxxxxxxxxT",
+)
+TRAP10 = (
+    "S.XT",
+    ".##.",
+    "....",
+)
+
+_WALL, _OUTSIDE = -1, -2  # what a cell that is no state is numbered
+
+
+def gridworld(map: str | Sequence[str], walls: str = "stay", slip: float = 0.1, name: str = "gridworld") -> TabularMDP:
+    """The gridworld drawn by `map`, a list of lines or one string with newlines; see the head of this module.
+
+    Of one string, the space around each line does not count, so that it can be indented with the code around it.
+    """
+    lines = _lines(map)
+    cells = _cells(lines)
+    no_slip_at_walls = _checks.choice("walls", walls, {"stay": True, "reflect": False})
+    slip = _checked_slip(slip)
+
+    row, column = np.nonzero(cells != WALL)
+    states = len(row)
+    number = np.full(cells.shape, _WALL)
+    number[row, column] = np.arange(states)
+    padded = np.pad(number, 1, constant_values=_OUTSIDE)
+    target = np.stack([padded[row + 1 + down, column + 1 + right] for down, right in STEPS], axis=1)  # [S, direction]
+    start = int(number[cells == START][0])
+
+    here = np.arange(states)[:, None]
+    landed = np.where(target >= 0, target, here)
+    s_next = np.repeat(landed[:, None, :], 4, axis=1)  # [S, action, direction that came out]
+    if no_slip_at_walls:
+        s, a = np.nonzero(target == _WALL)
+        s_next[s, a] = s[:, None]
+    s_next[np.isin(cells[row, column], list(RESETS))] = start
+    p = np.where(np.eye(4, dtype=bool), 1 - slip, slip / 3)  # [action, direction that came out]
+
+    parts = (
+        np.repeat(np.arange(states), 16),
+        np.tile(np.repeat(np.arange(4), 4), states),
+        s_next.ravel(),
+        np.tile(p.ravel(), states),
+    )
+    return TabularMDP(parts, start, states=states, actions=4, name=name, map=lines)
+
+
+def open_grid(rows: int, columns: int, slip: float = 0.1) -> TabularMDP:
+    """A rectangle without walls or terminal tiles; the start is at the top left."""
+    rows, columns = _checks.whole("rows", rows, 1), _checks.whole("columns", columns, 1)
+    lines = [START + "." * (columns - 1), *["." * columns] * (rows - 1)]
+    slipping = "" if slip == 0.1 else f", slip={slip}"
+    return gridworld(lines, slip=slip, name=f"open_grid(rows={rows}, columns={columns}{slipping})")
+
+
+def four_room43(walls: str = "stay") -> TabularMDP:
+    """The 4-room gridworld of the paper's Table 1 (map reconstructed)."""
+    return _preset("four_room43", FOUR_ROOM43, walls)
+
+
+def corridor24(walls: str = "stay") -> TabularMDP:
+    """The corridor gridworld of the paper's Table 1 (map reconstructed; as a tree it can be drawn in many ways)."""
+    return _preset("corridor24", CORRIDOR24, walls)
+
+
+def room20(walls: str = "stay") -> TabularMDP:
+    """The 4-room symmetric gridworld with 20 states (our own map)."""
+    return _preset("room20", ROOM20, walls)
+
+
+def cliff48(walls: str = "stay") -> TabularMDP:
+    """The CliffWalk-type gridworld with 48 states, whose cliff resets to the start (our own map)."""
+    return _preset("cliff48", CLIFF48, walls)
+
+
+def trap10(walls: str = "stay") -> TabularMDP:
+    """The gridworld with 10 states one of which, state 2, is a trap to be given a cost (our own map)."""
+    return _preset("trap10", TRAP10, walls)
+
+
+def _preset(name: str, lines: Sequence[str], walls: str) -> TabularMDP:
+    return gridworld(lines, walls, name=name if walls == "stay" else f"{name}(walls={walls})")
+
+
+def _lines(drawing: str | Sequence[str]) -> list[str]:
+    if isinstance(drawing, str):
+        return [line.strip() for line in drawing.strip().splitlines()]
+    if not isinstance(drawing, Sequence) or not all(isinstance(line, str) for line in drawing):
+        raise InputError(f"map: expected a list of strings, or one string with newlines, got {drawing!r}")
+    return list(drawing)
+
+
+def _cells(lines: Sequence[str]) -> NDArray[np.str_]:
+    """[rows, columns] the characters of a map, after checking it."""
+    if not lines or not lines[0]:
+        raise InputError("map: expected at least one line with at least one cell, got an empty map")
+    width = len(lines[0])
+    for i, line in enumerate(lines):
+        if len(line) != width:
+            raise InputError(
+                f"map: expected lines of one length, line 1 has {width} characters and line {i + 1} has {len(line)}"
+            )
+    cells = np.array(lines).view("U1").reshape(len(lines), width)
+    strange = np.argwhere(~np.isin(cells.view(np.uint32), [ord(character) for character in CHARACTERS]))
+    if strange.size:
+        row, column = strange[0]
+        raise InputError(
+            f"map: expected the characters {' '.join(CHARACTERS)}, "
+            f"got {lines[row][column]!r} at line {row + 1}, column {column + 1}"
+        )
+    starts = np.argwhere(cells == START) + 1
+    if len(starts) != 1:
+        places = "".join(f", at line {row}, column {column}" for row, column in starts[:2])
+        raise InputError(f"map: expected exactly one start '{START}', got {len(starts)}{places}")
+    return cells
+
+
+def _checked_slip(slip: float) -> float:
+    if slip == 0:  # the one end of the interval that is allowed
+        return 0.0
+    try:
+        return _checks.open_unit("slip", slip)
+    except InputError:
+        raise InputError(f"slip: expected a number in [0, 1), got {slip!r}") from None

@@ -1,0 +1,124 @@
+"""TabularEnv: a `TabularMDP` as a Gymnasium environment."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gosprl.envs import make
+from gosprl.envs.gridworld import WALL
+from gosprl.errors import InputError
+from gosprl.mdp import TabularMDP
+
+AGENT = "@"
+
+
+class TabularEnv(gymnasium.Env[np.int64, np.int64]):
+    """
+    ## Description
+    Simulates a finite MDP. A step draws one uniform u and goes to the first of the pair's next states, in increasing
+    order, whose cumulative probability exceeds u. The randomness is all `self.np_random`'s.
+
+    ## Observation Space
+    `Discrete(S)`: the state.
+
+    ## Action Space
+    `Discrete(A)`. Where the set of actions depends on the state, `info["action_mask"]`, an int8 array [A] given by
+    `reset` and `step`, is 1 for those that exist in the current state. Taking another one is no error, as in
+    Gymnasium's Taxi: it leaves the state as it is; here it earns 0 and draws no uniform.
+
+    ## Rewards
+    0 if the MDP has no rewards. Else, with `noise="none"`, the pair's mean; with `noise="bernoulli"`, one further
+    uniform decides between 1, with the mean as probability, and 0.
+
+    ## Starting State
+    `mdp.start`, always.
+
+    ## Episode End
+    Never: no state terminates (the terminal tiles of the gridworlds are states whose actions all lead to the start) and
+    nothing is truncated, unless `gymnasium.make` is given `max_episode_steps`.
+
+    ## Arguments
+    - `name_or_mdp`: a `TabularMDP`, or a name that `gosprl.envs.make` knows.
+    - `render_mode`: None, or `"ansi"`: the map with the agent as `@`, or a line like `state 3 of 6` without a map.
+    - `**parameters`: those of the domain, if it was given by name: `gymnasium.make("gosprl/riverswim-v0", states=12)`.
+
+    ## Version History
+    - v0: first version.
+    """
+
+    # Gymnasium declares `metadata` on the instance: as a ClassVar it would be no valid override.
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(self, name_or_mdp: str | TabularMDP, render_mode: str | None = None, **parameters: Any) -> None:
+        if isinstance(name_or_mdp, TabularMDP):
+            if parameters:
+                raise InputError(f"{next(iter(parameters))}: a TabularMDP takes no parameters, only a name does")
+            self.mdp = name_or_mdp
+        else:
+            self.mdp = make(name_or_mdp, **parameters)
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError(f"render_mode: expected None or 'ansi', got {render_mode!r}")
+        self.render_mode = render_mode
+        self.observation_space = spaces.Discrete(self.mdp.num_states)
+        self.action_space = spaces.Discrete(self.mdp.num_actions)
+        self._state = self.mdp.start
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.int64, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._state = self.mdp.start
+        return np.int64(self._state), self._info()
+
+    def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        if not self.action_space.contains(action):
+            raise InputError(f"action: expected a whole number in 0..{self.mdp.num_actions - 1}, got {action!r}")
+        reward = 0.0
+        exists = np.flatnonzero(self._actions() == action)
+        if exists.size:
+            row = int(self.mdp.rows.ptr[self._state] + exists[0])
+            self._state = self._draw(row)
+            reward = self._reward(row)
+        return np.int64(self._state), reward, False, False, self._info()
+
+    def render(self) -> str | None:
+        if self.render_mode is None:
+            gymnasium.logger.warn("render: without a render_mode there is nothing to draw; make it with 'ansi'")
+            return None
+        if self.mdp.map is None:
+            return f"state {self._state} of {self.mdp.num_states}"
+        lines = list(self.mdp.map)
+        state = self._state
+        for i, line in enumerate(lines):
+            cells = [column for column, character in enumerate(line) if character != WALL]
+            if state < len(cells):
+                lines[i] = line[: cells[state]] + AGENT + line[cells[state] + 1 :]
+                break
+            state -= len(cells)
+        return "\n".join(lines)
+
+    def _actions(self) -> NDArray[np.int64]:
+        """The actions that exist in the current state."""
+        ptr = self.mdp.rows.ptr
+        return self.mdp.rows.action[ptr[self._state] : ptr[self._state + 1]]
+
+    def _info(self) -> dict[str, Any]:
+        mask = np.zeros(self.mdp.num_actions, dtype=np.int8)
+        mask[self._actions()] = 1
+        return {"action_mask": mask}
+
+    def _draw(self, row: int) -> int:
+        piece = slice(self.mdp.ptr[row], self.mdp.ptr[row + 1])
+        cumulative = np.cumsum(self.mdp.prob[piece])
+        j = int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
+        # Rounding may leave the last cumulative probability a little below one, and u above it.
+        return int(self.mdp.succ[piece][min(j, len(cumulative) - 1)])
+
+    def _reward(self, row: int) -> float:
+        if self.mdp.rewards is None:
+            return 0.0
+        mean = float(self.mdp.rewards[row])
+        return mean if self.mdp.noise == "none" else float(self.np_random.random() < mean)
