@@ -1,0 +1,40 @@
+"""The short version of `make evidence`: the confidence sets hold at scale 1, and the test can tell when they do not.
+
+120 runs of 200 visits; false-alarm rate at most 1e-6 for each family (evidence.coverage).
+"""
+
+import numpy as np
+import pytest
+
+import gosprl
+from evidence.coverage import ACTIONS, FALSE_ALARM, STATES, Snapshots, failures, p_value
+from gosprl.confidence import FAMILIES
+from gosprl.rows import Rows
+
+RUNS, VISITS = 120, 200
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_truth_stays_inside(family):
+    assert p_value(failures(family, 1.0, RUNS, VISITS), RUNS) >= FALSE_ALARM
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sets_that_are_too_small_are_rejected(family):
+    assert p_value(failures(family, 0.01, RUNS, VISITS), RUNS) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_snapshots_are_the_model_at_each_time(family):
+    """The check reads the sets of all times in one go: they must be those a growing model gives."""
+    draws = np.random.default_rng(3).choice(STATES, size=40, p=[0.5, 0.3, 0.1, 0.05, 0.05])
+    confidence = FAMILIES[family](0.1, 1.0)
+    at_once = confidence.intervals(Snapshots(draws, Rows.build(STATES, ACTIONS)))
+    model = gosprl.EmpiricalModel(STATES, ACTIONS)
+    for n, s_next in enumerate(draws):
+        model.update(2, 1, s_next)
+        now = confidence.intervals(model, np.array([5]))
+        piece = slice(at_once.ptr[n], at_once.ptr[n + 1])
+        for name in ("succ", "lower", "upper"):
+            np.testing.assert_array_equal(getattr(now, name), getattr(at_once, name)[piece])
+        assert (now.each[0], now.total[0]) == (at_once.each[n], at_once.total[n])
