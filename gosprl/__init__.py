@@ -1,22 +1,27 @@
 """Collect b(s, a) samples of every state-action pair of a system that can only be stepped through.
 
-So far: sparse MDPs and the paper's domains, empirical models, confidence sets, the optimistic shortest-path planner,
-and the limits that no collector can beat. Importing this registers the domains as Gymnasium environments too.
+`collect` walks a system until the need is met; `plan` is the optimistic shortest-path planner underneath; `fluid_limit`
+what no collector can beat. Importing this registers the paper's domains as Gymnasium environments too.
 """
 
 from gosprl import envs
+from gosprl.collector import Collector, collect
 from gosprl.confidence import KL, Bernstein, Confidence, Intervals, Known
-from gosprl.errors import GosprlError, InputError, PrecisionError
+from gosprl.errors import CollectionError, GosprlError, InputError, PrecisionError
 from gosprl.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.planner import Plan, plan
+from gosprl.requirements import Requirement
+from gosprl.result import Result
 
 __version__ = "0.1.0"
 
 __all__ = [
     "KL",
     "Bernstein",
+    "CollectionError",
+    "Collector",
     "Confidence",
     "EmpiricalModel",
     "GosprlError",
@@ -25,7 +30,10 @@ __all__ = [
     "Known",
     "Plan",
     "PrecisionError",
+    "Requirement",
+    "Result",
     "TabularMDP",
+    "collect",
     "diameter_bound",
     "envs",
     "exact_optimum",

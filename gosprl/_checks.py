@@ -16,19 +16,26 @@ def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: s
     array = np.asarray(value)
     if array.size == 0:
         return array.astype(np.int64)
-    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
+    whole_floats = array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array == np.floor(array))))
+    if not whole_floats and array.dtype.kind not in "iu":
         raise InputError(
             f"{name}: expected whole numbers ({meaning}), got {array.dtype} values such as {array.flat[0]}"
         )
     flat = array.ravel()
-    outside = np.flatnonzero(flat < low if high is None else (flat < low) | (flat >= high))
+    outside = np.flatnonzero((flat < low) | (flat >= (2**63 if high is None else high)))
     if outside.size:
         where = f" at index {outside[0]}" if array.ndim else ""
         wanted = f">= {low}" if high is None else f"in {low}..{high - 1}"
         raise InputError(f"{name}: expected {meaning} {wanted}, got {flat[outside[0]]}{where}")
     return array.astype(np.int64)
+
+
+def index(name: str, value: ArrayLike, size: int, meaning: str) -> int:
+    """`value` as one int in [0, size)."""
+    array = integers(name, value, 0, size, meaning)
+    if array.ndim:
+        raise InputError(f"{name}: expected {meaning} in 0..{size - 1}, got an array of shape {array.shape}")
+    return int(array)
 
 
 def whole(name: str, value: Any, low: int) -> int:

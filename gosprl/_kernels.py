@@ -20,12 +20,14 @@ FEASIBLE = 1e-9  # how far a set may be from containing a distribution before it
 TIE = 1e-6  # actions within this of the best (times the smallest cost, if below one) count as equally good
 ROUNDING = 64 * 2.0**-52  # residuals below this, relative to the values, that no longer fall are rounding noise
 
+FEW = 10  # sweeps of a policy that is not known to reach the goals
 HISTORY = 6  # sweeps from which a policy's value is extrapolated
 FIRST_CAPACITY = 4  # successors that a row has room for when it is first visited
 
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 
 CONVERGED, ROUNDED, OUT_OF_SWEEPS = 0, 1, 2
+STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, NO_ROOM = 0, 1, 2, 3, 4, 5, -1  # as in `gosprl.record.Ended`
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -193,7 +195,9 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
     """
     known = len(first)
     least = math.inf
+    choose = 0.0
     for i in range(1, known + 1):
+        choose += math.log((S - i + 1) / i)
         if i == known:
             last = n
         elif first[i] > 0:
@@ -201,7 +205,6 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
         else:
             continue
         union = math.log(i * (i + 1.0))
-        choose = math.lgamma(S + 1.0) - math.lgamma(i + 1.0) - math.lgamma(S - i + 1.0)
         least = min(least, (choose + union + log_a) / last)
         if first[i - 1] > 0 and last > first[i - 1]:
             least = min(least, (union + log_b) / (last - first[i - 1]))
@@ -233,7 +236,8 @@ class Sets(NamedTuple):
     """The plausible dynamics as the planner reads them (see `gosprl.confidence.Intervals`), with each row's slack."""
 
     row_ptr: NDArray[np.int64]  # [S + 1]
-    ptr: NDArray[np.int64]  # [R + 1]
+    begin: NDArray[np.int64]  # [R] where the stored successors of a row begin
+    end: NDArray[np.int64]  # [R] and end
     succ: NDArray[np.int32]  # [nnz], reordered by the planner within rows
     lower: NDArray[np.float64]  # [nnz]
     upper: NDArray[np.float64]  # [nnz]
@@ -260,10 +264,41 @@ def infeasible_row(ptr, lower, upper, each, total, S, slack):
 
 
 @njit(cache=True)
+def replace_rows(sets, room, used, rows, ptr, succ, lower, upper, each, total, done):
+    """Overwrite the sets of rows[done:] by new ones; the first for which the arrays have no room, or len(rows).
+
+    `room` [R] is where a row's slots end, `used` [1] where the free ones begin.
+    """
+    for i in range(done, len(rows)):
+        r = rows[i]
+        n = ptr[i + 1] - ptr[i]
+        if sets.begin[r] + n > room[r]:
+            capacity = max(FIRST_CAPACITY, 2 * n)
+            if used[0] + capacity > len(sets.succ):
+                return i
+            sets.begin[r] = used[0]
+            used[0] += capacity
+            room[r] = used[0]
+        begin = sets.begin[r]
+        sets.end[r] = begin + n
+        floor = 0.0
+        for k in range(n):
+            j = ptr[i] + k
+            sets.succ[begin + k] = succ[j]
+            sets.lower[begin + k] = lower[j]
+            sets.upper[begin + k] = upper[j]
+            floor += lower[j]
+        sets.each[r] = each[i]
+        sets.total[r] = total[i]
+        sets.slack[r] = 1.0 - floor
+    return len(rows)
+
+
+@njit(cache=True)
 def stays_alive(sets, r, alive, n_alive):
     """Whether the set of row r holds a distribution on the states that are alive."""
     room, seen = 0.0, 0
-    for j in range(sets.ptr[r], sets.ptr[r + 1]):
+    for j in range(sets.begin[r], sets.end[r]):
         if alive[sets.succ[j]]:
             room += sets.upper[j]
             seen += 1
@@ -298,7 +333,7 @@ def search_back(sets, goal, alive, usable, reached, queue):
                 for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
                     if usable[r] and is_open(sets, r):
                         seen = 0
-                        for j in range(sets.ptr[r], sets.ptr[r + 1]):
+                        for j in range(sets.begin[r], sets.end[r]):
                             seen += reached[sets.succ[j]]
                         if n > seen:
                             reached[s] = True
@@ -331,7 +366,7 @@ def predecessors(sets, alive, usable, reached):
             if alive[s] and not reached[s]:
                 for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
                     if usable[r]:
-                        for j in range(sets.ptr[r], sets.ptr[r + 1]):
+                        for j in range(sets.begin[r], sets.end[r]):
                             if sets.lower[j] > 0 or (sets.slack[r] > TINY and sets.upper[j] > 0):
                                 x = sets.succ[j]
                                 if fill:
@@ -348,14 +383,14 @@ def predecessors(sets, alive, usable, reached):
 
 @njit(cache=True)
 def reach(sets, goal, alive, usable):
-    """Fill `alive`: the states from which a goal can be reached surely, nature helping; and the rows that stay there.
+    """Fill `alive`: the states from which a goal can be reached surely, nature helping, by the rows that are `usable`.
 
-    The largest set X such that from each of its states, by rows that can be kept inside X, a goal is reached with
-    positive probability. Rows of goals belong to the goals' non-goal copies.
+    What does not stay among the alive is taken out of `usable`. The alive are the largest set X such that from each of
+    its states, by rows that can be kept inside X, a goal is reached with positive probability. Rows of goals belong to
+    the goals' non-goal copies.
     """
     S = len(goal)
     alive[:] = True
-    usable[:] = True
     n_alive = S
     reached = np.zeros(S, dtype=np.bool_)
     queue = np.empty(S, dtype=np.int64)
@@ -395,11 +430,11 @@ def accumulate(v, order, n_alive, prefix):
 @njit(cache=True)
 def sort_rows(sets, rank):
     """Order the stored successors of each row by the rank of their value: insertion, since they are nearly sorted."""
-    _, ptr, succ, lower, upper, _, _, slack = sets
+    _, begins, ends, succ, lower, upper, _, _, slack = sets
     for r in range(len(slack)):
         if slack[r] > TINY:
-            begin = ptr[r]
-            for i in range(begin + 1, ptr[r + 1]):
+            begin = begins[r]
+            for i in range(begin + 1, ends[r]):
                 x, lo, up = succ[i], lower[i], upper[i]
                 key = rank[x]
                 j = i
@@ -423,7 +458,7 @@ def sweep(sets, cost, usable, skip, v, order, rank, prefix, n_alive, frozen, bes
     the expectation under the distribution that was best for the values it was sorted by.
     """
     # The row's step stands here in full: as a function of its own it costs four times as much, in reference counts.
-    row_ptr, ptr, succ, lower, upper, each_one, total, slack = sets
+    row_ptr, begins, ends, succ, lower, upper, each_one, total, slack = sets
     rise, fall, rise_ratio, fall_ratio = 0.0, 0.0, 0.0, 0.0
     for i in range(n_alive):
         s = order[i]
@@ -438,7 +473,7 @@ def sweep(sets, cost, usable, skip, v, order, rank, prefix, n_alive, frozen, bes
                 q[r] = math.inf
                 continue
             value = cost[r]
-            begin, end = ptr[r], ptr[r + 1]
+            begin, end = begins[r], ends[r]
             for j in range(begin, end):
                 value += lower[j] * v[succ[j]]
             rest = slack[r]
@@ -458,9 +493,10 @@ def sweep(sets, cost, usable, skip, v, order, rank, prefix, n_alive, frozen, bes
                             purse -= wanted
                             rest -= wanted
                         else:
-                            full = int(purse / each)
+                            full = min(int(purse / each), k - position)
                             value += each * (prefix[position + full] - prefix[position])
-                            value += (purse - full * each) * v[order[position + full]]
+                            if position + full < k:
+                                value += (purse - full * each) * v[order[position + full]]
                             rest -= purse
                             purse = 0.0
                         if rest <= TINY:
@@ -475,9 +511,10 @@ def sweep(sets, cost, usable, skip, v, order, rank, prefix, n_alive, frozen, bes
                 if rest > TINY and purse > TINY and position < n_alive:
                     full = n_alive - position
                     if each * full > purse:
-                        full = int(purse / each)
-                        value += (purse - full * each) * v[order[position + full]]
+                        full = min(int(purse / each), full)
                     value += each * (prefix[position + full] - prefix[position])
+                    if position + full < n_alive:
+                        value += (purse - full * each) * v[order[position + full]]
             q[r] = value
             fall_ratio = max(fall_ratio, (v[s] - value) / cost[r])
             if value < least:
@@ -497,7 +534,8 @@ def extrapolate(history, v):
     """v = sum_i gamma_i x_i, for successive iterates x_0 .. x_k of a linear iteration, the last two included in pairs.
 
     Reduced-rank extrapolation: the gamma that sum to one and make sum_i gamma_i (x_{i+1} - x_i) least in the Euclidean
-    norm, by the normal equations. False, and v is as it was, if these have no use.
+    norm, by the normal equations. False if these have no use, or lead to values below 0 or above four times the largest
+    so far: where the iteration is slow they are nearly singular, and a step too far would be hard to take back.
     """
     k = len(history) - 1
     M = np.empty((k, k))
@@ -526,22 +564,26 @@ def extrapolate(history, v):
         total += gamma[i]
     if not 0 < total < math.inf:
         return False
-    lowest = 0.0
+    plausible, ceiling = True, 0.0
+    for s in range(len(v)):
+        if history[k, s] < DEAD:
+            ceiling = max(ceiling, 4 * history[k, s])
     for s in range(len(v)):
         x = 0.0
         for i in range(k):
             x += gamma[i] / total * (history[i + 1, s] - history[0, s])
         v[s] = history[0, s] + x
-        lowest = min(lowest, v[s])
-    return lowest >= 0  # no policy costs less than nothing
+        plausible = plausible and v[s] >= 0 and (v[s] <= ceiling or history[k, s] == DEAD)
+    return plausible
 
 
 @njit(cache=True)
-def evaluate(sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q, history, target, limit):
+def evaluate(sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q, history, proper, target, limit):
     """Sweep the policy `best` under the frozen `order`, in place, until a sweep changes no value by more than `target`.
 
-    Where goals are far, the changes of successive sweeps shrink slowly: every few sweeps their limit is extrapolated,
-    and taken back if the next sweep changes more than the last did. Returns the sweeps made.
+    Where goals are far, the changes of successive sweeps shrink slowly: if the policy is proper, so that there is a
+    limit, it is extrapolated every few sweeps, and taken back if that does not halve the change. Returns the sweeps
+    made.
     """
     last_change, stored, extrapolated = math.inf, 0, False
     for count in range(1, limit + 1):
@@ -552,7 +594,7 @@ def evaluate(sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q,
         change = max(rise, fall)
         if change <= target:
             return count
-        if extrapolated and change > last_change:
+        if extrapolated and change > 0.5 * last_change:
             v[:] = history[-1]
             extrapolated = False
             stored = 0
@@ -562,11 +604,24 @@ def evaluate(sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q,
         history[stored] = v
         if stored == len(history) - 1:
             stored = 0
-            extrapolated = extrapolate(history, v)
+            extrapolated = proper and extrapolate(history, v)
             if not extrapolated:
                 v[:] = history[-1]
         last_change = change
     return limit
+
+
+@njit(cache=True)
+def noise(sets, cost, usable, goal, alive, v, q):
+    """How much rounding may hide in the certificate's ratios: the error of q, over c, at rows that are nearly best."""
+    most = 0.0
+    for s in range(len(goal)):
+        if alive[s] and not goal[s]:
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                if usable[r] and q[r] <= v[s] * (1 + 1e-6):
+                    terms = sets.end[r] - sets.begin[r] + 2
+                    most = max(most, terms * 2.0**-53 * q[r] / cost[r])
+    return most
 
 
 @njit(cache=True)
@@ -575,8 +630,9 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
 
     v is 0 at goals and DEAD where no goal can be reached. With `evaluations` = 0 it is plain (Jacobi) value iteration,
     otherwise modified policy iteration with at most that many sweeps a policy; unless `warm`, it starts at L 0 and does
-    not evaluate the first policy, since values that look two steps ahead tell little. While fifty applications bring
-    no progress, evaluation pauses: value iteration alone converges from anywhere, so the whole does.
+    not evaluate the first policy, since values that look two steps ahead tell little. A policy that the certificate
+    does not show to be proper is swept a few times only, and not at all when ten applications brought no progress; a
+    proper one not after fifty. Value iteration alone converges from anywhere, so the whole does.
 
     Returns (status, sweeps, rise, rise_ratio, fall_ratio), with q the rows' values for the v it leaves; v is not yet
     divided by 1 + fall_ratio.
@@ -614,6 +670,8 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
         sweeps = applications + evaluated
         # dividing by 1 + fall_ratio adds at most high * fall_ratio to the residual: count it in
         if rise + high * fall_ratio <= precision and rise_ratio + fall_ratio <= ratio:
+            if ratio < math.inf and rise_ratio + fall_ratio + noise(sets, cost, usable, goal, alive, v, q) > ratio:
+                return ROUNDED, sweeps, rise, rise_ratio, fall_ratio
             # the goals' non-goal copies, for the same v
             sweep(sets, cost, usable, ~goal, v, order, rank, prefix, n_alive, False, best, q, out)
             return CONVERGED, sweeps, rise, rise_ratio, fall_ratio
@@ -626,23 +684,12 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
         v[:] = out
         if sweeps >= limit:
             return OUT_OF_SWEEPS, sweeps, rise, rise_ratio, fall_ratio
-        if evaluations > 0 and (warm or applications > 1) and stale < 50:
+        proper = rise_ratio < 1 - 1e-6  # with room for rounding
+        if evaluations > 0 and (warm or applications > 1) and ((proper and stale < 50) or stale < 10):
             target = max(0.1 * min(precision, ratio * low), 0.02 * max(rise, fall))
+            most = min(evaluations if proper else FEW, limit)
             evaluated += evaluate(
-                sets,
-                cost,
-                usable,
-                goal,
-                v,
-                order,
-                rank,
-                prefix,
-                n_alive,
-                best,
-                q,
-                history,
-                target,
-                min(evaluations, limit),
+                sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q, history, proper, target, most
             )
 
 
@@ -672,3 +719,107 @@ def greedy(row_ptr, q, alive, tie, uniforms, leave, policy):
                     policy[s] = r
                     break
                 skip -= 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Walking: an attempt on a simulated MDP, with the ledger of what is needed
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Ledger(NamedTuple):
+    """What is needed and not yet there. An item is a pair or a state with a need of its own."""
+
+    row_state: NDArray[np.int64]  # [R]
+    pair: NDArray[np.int64]  # [R] samples needed of each row
+    state: NDArray[np.int64]  # [S] of each state, with any action
+    visits: NDArray[np.int64]  # [S] N(s)
+    unmet: NDArray[np.int64]  # [S] items of the state that are unmet
+    scalars: NDArray[np.int64]  # [2] states with unmet items, samples missing
+
+
+@njit(cache=True)
+def settle(ledger, visits):
+    """Count all unmet items anew."""
+    ledger.visits[:] = 0
+    ledger.unmet[:] = 0
+    ledger.scalars[:] = 0
+    for r in range(len(visits)):
+        ledger.visits[ledger.row_state[r]] += visits[r]
+        ledger.unmet[ledger.row_state[r]] += visits[r] < ledger.pair[r]
+        ledger.scalars[1] += max(0, ledger.pair[r] - visits[r])
+    for s in range(len(ledger.unmet)):
+        ledger.unmet[s] += ledger.visits[s] < ledger.state[s]
+        ledger.scalars[0] += ledger.unmet[s] > 0
+        ledger.scalars[1] += max(0, ledger.state[s] - ledger.visits[s])
+
+
+@njit(cache=True)
+def note(counts, ledger, row, s_next, reward):
+    """Count one transition in both; False, and nothing changed, when the pool has no room."""
+    if not record(counts, row, s_next, reward):
+        return False
+    s = ledger.row_state[row]
+    ledger.visits[s] += 1
+    ledger.scalars[1] -= counts.visits[row] <= ledger.pair[row]
+    ledger.scalars[1] -= ledger.visits[s] <= ledger.state[s]
+    fulfilled = 0
+    fulfilled += counts.visits[row] == ledger.pair[row]
+    fulfilled += ledger.visits[s] == ledger.state[s]
+    if fulfilled > 0:
+        ledger.unmet[s] -= fulfilled
+        ledger.scalars[0] -= ledger.unmet[s] == 0
+    return True
+
+
+@njit(cache=True)
+def walk(
+    row_ptr, ptr, succ, prob, rewards, bernoulli, counts, ledger, policy, random_policy, goals, limit,
+    strategy_rng, system_rng, s, steps, events,
+):  # fmt: skip
+    """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform a step.
+
+    `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities. Writes (step,
+    states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped).
+    """
+    noted = 0
+    for step in range(steps):
+        capacity = FIRST_CAPACITY
+        for row in range(row_ptr[s], row_ptr[s + 1]):
+            capacity = max(capacity, 2 * counts.length[row])
+        if counts.scalars[1] + capacity > len(counts.succ):
+            return s, step, noted, NO_ROOM  # before anything is drawn
+        if len(policy) > 0:
+            row = policy[s]
+            if row < 0:
+                return s, step, noted, HANDED_BACK
+        else:
+            u = strategy_rng.random()
+            row = row_ptr[s]
+            for row in range(row_ptr[s], row_ptr[s + 1]):
+                u -= random_policy[row]
+                if u < 0:
+                    break
+        u = system_rng.random()
+        cumulative = 0.0
+        j = ptr[row]
+        for j in range(ptr[row], ptr[row + 1]):
+            cumulative += prob[j]
+            if u < cumulative:
+                break
+        reward = rewards[row]
+        if bernoulli:
+            reward = 1.0 if system_rng.random() < reward else 0.0
+        unmet = ledger.scalars[0]
+        s = succ[j]
+        note(counts, ledger, row, s, reward)
+        if ledger.scalars[0] != unmet:
+            events[noted, 0] = step + 1
+            events[noted, 1] = ledger.scalars[0]
+            noted += 1
+            if ledger.scalars[0] == 0:
+                return s, step + 1, noted, MET
+        if goals[s]:
+            return s, step + 1, noted, GOAL
+        if counts.visits[row] > limit[row]:
+            return s, step + 1, noted, LIMIT
+    return s, steps, noted, STEPS

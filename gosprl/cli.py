@@ -1,20 +1,24 @@
 """The command line: `gosprl --help`.
 
-Exit status: 0 done, 2 usage or input error, 70 internal error, 130 after Ctrl-C.
+Exit status: 0 done (collect: everything met), 1 collect stopped unmet, 2 usage or input error, 70 internal error,
+130 after Ctrl-C.
 """
 
 import functools
 import json
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypedDict
+from typing import Annotated, Any, ParamSpec, TypedDict
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 import gosprl
 
@@ -67,6 +71,8 @@ def _exits(command: Callable[P, None]) -> Callable[P, None]:
         except gosprl.InputError as error:
             err.print(f"[bold red]error:[/] {error}", highlight=False)
             raise typer.Exit(2) from None
+        except typer.Exit:
+            raise
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except Exception:
@@ -82,6 +88,64 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
     if version:
         print(gosprl.__version__)
         raise typer.Exit()
+
+
+@app.command()
+@_exits
+def collect(
+    env: Annotated[str, typer.Argument(help="A domain (see `gosprl domains`) or the id of a Gymnasium environment.")],
+    need: Annotated[
+        str, typer.Option(help="Samples: a number for every pair, or an .npy file with [S] or [S, A].")
+    ] = "1",
+    strategy: Annotated[str, typer.Option(help="gosprl, or random for comparison.")] = "gosprl",
+    seed: Annotated[int | None, typer.Option(help="Fixes everything random.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
+    confidence: Annotated[str | None, typer.Option(help="Confidence sets: kl (default) or bernstein.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Width of the sets (default 1); below 1 no guarantee.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Confidence level (default 0.1).")] = None,
+    goals: Annotated[str | None, typer.Option(help="all (default), least-sampled, easiest or random.")] = None,
+    reach: Annotated[float | None, typer.Option(help="Give up states that are more than this many steps away.")] = None,
+    known: Annotated[bool, typer.Option("--known", help="Plan with the true dynamics (our domains only).")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of ENV, such as states=6.")
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Beside the fluid limit and a random walk.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Collect samples of every state-action pair, in as few steps as possible.
+
+    Walks ENV until every pair has been sampled NEED times. Exit status 0 if all was met, 1 if it stopped before.
+
+    Example: `gosprl collect four_room43 --need 10 --seed 0`
+
+    Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --json`
+    """
+    system = _environment(env, dict(_setting(text) for text in settings or []))
+    if known and not isinstance(system, gosprl.TabularMDP):
+        raise gosprl.InputError("known: only our own domains tell their dynamics")
+    given = {"confidence": confidence, "scale": scale, "delta": delta, "goals": goals, "reach": reach}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if known:
+        options["dynamics"] = system
+    if _first_run():
+        err.print("compiling once, about 30 s", style="dim")
+    with _bar() as bar:
+        result = gosprl.collect(
+            *(system, _need(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
+        )
+    if as_json:
+        keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
+        print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}}))
+    else:
+        out.print(_summary(env, result))
+        if isinstance(system, gosprl.TabularMDP):
+            if system.map is not None:
+                out.print(_heat_map(system.map, result.counts.sum(axis=1)))
+            if compare:
+                _compare(system, _need(need), result, seed)
+    if result.stop == "interrupted":
+        raise typer.Exit(130)
+    raise typer.Exit(0 if result.met else 1)
 
 
 @app.command()
@@ -126,6 +190,113 @@ def _limits(name: str, mdp: gosprl.TabularMDP, need: int) -> Limits:
         sum_bDs=gosprl.ssp_diameter_bound(mdp, need),
         fluid=gosprl.fluid_limit(mdp, need),
     )
+
+
+def _environment(name: str, parameters: dict[str, Any]) -> Any:
+    """One of our domains, or else a Gymnasium environment."""
+    family = name.rstrip("0123456789")
+    if name in gosprl.envs.names() or family in gosprl.envs.names():
+        return gosprl.envs.make(name, **parameters)
+    import gymnasium
+
+    try:
+        return gymnasium.make(name, **parameters)
+    except (gymnasium.error.Error, TypeError, ModuleNotFoundError) as error:
+        known = ", ".join(gosprl.envs.names())
+        raise gosprl.InputError(
+            f"env: {name!r} is not one of our domains ({known}), nor Gymnasium's: {error}"
+        ) from None
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise gosprl.InputError(f"set: expected KEY=VALUE, got {text!r}")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value
+
+
+def _need(text: str) -> Any:
+    if text.endswith(".npy"):
+        import numpy as np
+
+        try:
+            return np.load(text, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise gosprl.InputError(f"need: {text} is not an array that NumPy can read: {error}") from error
+    try:
+        return int(text)
+    except ValueError:
+        raise gosprl.InputError(f"need: expected a whole number or an .npy file, got {text!r}") from None
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """A live line on a terminal, nothing elsewhere."""
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(), TextColumn("{task.percentage:3.0f} % of states met"), TextColumn("{task.fields[numbers]}"))
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task("collecting", total=1.0, numbers="")
+
+        def show(status: dict[str, Any]) -> None:
+            numbers = f"{status['steps']:,} steps, {status['attempts']:,} plans, {status['rate']:,.0f} steps/s"
+            progress.update(task, completed=status["met"], numbers=numbers)
+
+        yield show
+
+
+def _summary(env: str, result: gosprl.Result) -> Table:
+    table = Table(title=env, box=SIMPLE_HEAD, show_header=False)
+    missing = int((result.unmet["needed"] - result.unmet["have"]).sum())
+    rows = [
+        ("met", f"{'yes' if result.met else 'no'}: {result.states} states, {result.pairs} pairs"),
+        ("missing", f"{missing:,} samples" if missing else ""),
+        ("given up", ", ".join(map(str, list(result.unreachable)[:10]))),
+        ("why", next(iter(result.unreachable.values()), "")),
+        ("stop", result.stop),
+        ("steps", f"{result.steps:,}"),
+        ("plans", f"{result.attempts:,}"),
+        ("resets", f"{result.resets:,}" if result.resets else ""),
+        ("guarantee", result.guarantee),
+    ]
+    for name, value in rows:
+        if value:
+            table.add_row(name, value)
+    return table
+
+
+def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:
+    """The map with the visits of each state, shaded."""
+    width = len(str(visits.max())) + 1
+    text = Text("visits\n")
+    state = 0
+    for line in lines:
+        for character in line:
+            if character == "#":
+                text.append("#" * width, style="dim")
+                continue
+            heat = int(255 * (visits[state] / max(1, visits.max())) ** 0.5)
+            colour = "white" if heat < 128 else "black"
+            text.append(f"{visits[state]:>{width}}", style=f"{colour} on rgb({heat},{heat // 2},{64 - heat // 4})")
+            state += 1
+        text.append("\n")
+    return text
+
+
+def _compare(mdp: gosprl.TabularMDP, need: Any, result: gosprl.Result, seed: int | None) -> None:
+    limit = gosprl.fluid_limit(mdp, need)
+    table = Table(title="steps to the same end", box=SIMPLE_HEAD)
+    for title in ("", "steps", "x fluid limit"):
+        table.add_column(title, justify="left" if not title else "right")
+    walk = gosprl.collect(mdp, need, strategy="random", seed=seed, max_steps=1000 * max(1, result.steps))
+    rows = (("fluid limit: no collector needs fewer on average", limit), ("this run", float(result.steps)))
+    for name, steps in (*rows, ("random walk" + ("" if walk.met else " (stopped)"), float(walk.steps))):
+        table.add_row(name, f"{steps:,.0f}", f"{steps / limit:.2f}" if limit > 0 else "-")
+    out.print(table)
 
 
 def _first_run() -> bool:

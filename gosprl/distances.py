@@ -1,4 +1,7 @@
-"""Hitting times of a known MDP: one shortest-path problem per goal, solved to a certified relative error."""
+"""Hitting times of a known MDP: one shortest-path problem per goal, solved to a certified relative error.
+
+Doubles can certify 1e-9 while times stay below about a million waits; beyond, `PrecisionError` is raised.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

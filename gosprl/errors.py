@@ -1,5 +1,10 @@
 """The exceptions of gosprl. Every one of them is a `GosprlError`."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gosprl.result import Result
+
 
 class GosprlError(Exception):
     """Base of all errors raised by gosprl."""
@@ -11,3 +16,11 @@ class InputError(GosprlError, ValueError):
 
 class PrecisionError(GosprlError, ArithmeticError):
     """A numerical certificate could not be reached, for instance a precision below what doubles can show."""
+
+
+class CollectionError(GosprlError, RuntimeError):
+    """A run failed on the way; `result` holds everything collected until then."""
+
+    def __init__(self, message: str, result: "Result") -> None:
+        super().__init__(message)
+        self.result = result

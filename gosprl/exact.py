@@ -31,7 +31,7 @@ def policy_iteration(
     policy = _attractor(sets, goal, alive, usable)
     for _ in range(MAX_POLICIES):
         v[inner] = _value(sets, cost, goal, inner, policy[inner])
-        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.ptr[:-1]), np.inf)
+        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
         best = _first_least(q, sets.row_ptr)
         better = inner[q[best[inner]] < v[inner] * (1 - IMPROVEMENT)]
         if better.size == 0:
@@ -50,8 +50,8 @@ def _value(
     from scipy.sparse import coo_array, eye_array
     from scipy.sparse.linalg import splu
 
-    length = sets.ptr[rows + 1] - sets.ptr[rows]
-    slot = np.repeat(sets.ptr[rows] - np.cumsum(length) + length, length) + np.arange(length.sum())
+    length = sets.end[rows] - sets.begin[rows]
+    slot = np.repeat(sets.begin[rows] - np.cumsum(length) + length, length) + np.arange(length.sum())
     number = np.full(len(goal), -1)
     number[inner] = np.arange(len(inner))
     source, target = np.repeat(np.arange(len(inner)), length), number[sets.succ[slot]]
@@ -68,7 +68,7 @@ def _attractor(
     """[S] rows that may each come one step closer to the goals, and so reach them surely."""
     hops = np.where(goal, 0.0, np.inf)
     while True:
-        closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.ptr[:-1]), np.inf)
+        closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
         rows = _first_least(closest, sets.row_ptr)
         further = np.where(goal, 0.0, 1 + closest[rows])
         if np.array_equal(further[alive], hops[alive]):

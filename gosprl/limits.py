@@ -20,28 +20,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.errors import GosprlError, InputError
+from gosprl.errors import GosprlError, InputError, PrecisionError
 from gosprl.mdp import TabularMDP
+from gosprl.requirements import split
 
+TOO_SMALL = 1e-9  # coefficients that HiGHS drops
 EXACT_LIMIT = 100_000  # augmented states that exact_optimum takes on
 
 
 def diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
     """B D; inf if something is needed and the MDP is not communicating."""
-    pair, state = split_need(mdp, need)
-    B = pair.sum() + state.sum()
-    return float(B * mdp.diameter()) if B else 0.0
+    pair, state = split(need, mdp.rows)
+    B = float(pair.sum(dtype=float) + state.sum(dtype=float))
+    return B * mdp.diameter() if B else 0.0
 
 
 def ssp_diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
     """sum_s b(s) D_s; inf if a needed state cannot be reached surely from some other."""
-    pair, state = split_need(mdp, need)
+    pair, state = split(need, mdp.rows)
     b = np.bincount(mdp.rows.state, weights=pair, minlength=mdp.num_states) + state
     return float(b[b > 0] @ mdp.ssp_diameters()[b > 0])
 
 
 def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = None) -> float:
-    """Lower bound on the expected steps of any collector; inf where none meets the need surely.
+    """Lower bound on the expected steps of any collector.
+
+    inf if some needed state cannot be reached surely, or is left for good too early on average; a finite value does not
+    show that the whole need can be met together.
 
     start
         The starting state, or its law [S]; by default `mdp.start`.
@@ -49,28 +54,37 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
     from scipy import sparse
     from scipy.optimize import linprog
 
-    pair, state = split_need(mdp, need)
+    pair, state = split(need, mdp.rows)
     law = _start_law(mdp, start)
     if not _can_reach(mdp, law, pair, state):
         return np.inf
     S, R = mdp.num_states, len(mdp.rows)
     row = np.repeat(np.arange(R), np.diff(mdp.ptr))
-    leave = sparse.coo_array((np.ones(R), (mdp.rows.state, np.arange(R))), shape=(S, R))
-    arrive = sparse.coo_array((mdp.prob, (mdp.succ, row)), shape=(S, R))
+    away = mdp.succ != mdp.rows.state[row]
+    leaving = np.bincount(row[away], weights=mdp.prob[away], minlength=R)
+    # Variables: the departures lambda (1 - p(s|s,a)) rather than the visits lambda, so that no coefficient is as small
+    # as the probability to leave a state; rows that never leave have no departures, and are counted apart.
+    stays = leaving == 0
+    scale = np.where(stays, 1.0, leaving)
+    leave = sparse.coo_array((np.where(stays, 0.0, 1.0), (mdp.rows.state, np.arange(R))), shape=(S, R))
+    arrive = sparse.coo_array((mdp.prob[away] / scale[row[away]], (mdp.succ[away], row[away])), shape=(S, R))
     flow = sparse.hstack([leave - arrive, sparse.eye_array(S)], format="csr")
     needed = np.flatnonzero(state)
-    visits = sparse.hstack([leave.tocsr()[needed], sparse.csr_array((len(needed), S))], format="csr")
+    visits = sparse.coo_array((1 / scale, (mdp.rows.state, np.arange(R))), shape=(S, R)).tocsr()[needed]
+    visits = sparse.hstack([visits, sparse.csr_array((len(needed), S))], format="csr")
     solution = linprog(
-        np.append(np.ones(R), np.zeros(S)),
+        np.append(1 / scale, np.zeros(S)),
         A_eq=flow,
         b_eq=law,
         A_ub=-visits if len(needed) else None,
         b_ub=-state[needed].astype(float) if len(needed) else None,
-        bounds=np.stack([np.append(pair, np.zeros(S)), np.full(R + S, np.inf)], axis=1),
+        bounds=np.stack([np.append(pair * scale, np.zeros(S)), np.full(R + S, np.inf)], axis=1),
         method="highs",
     )
-    if solution.status == 2:  # infeasible: some states are left for good before they were visited often enough
-        return np.inf
+    if solution.status == 2:
+        if np.any(arrive.data < TOO_SMALL):
+            raise PrecisionError(f"the program has probabilities below {TOO_SMALL:g}, which its solver takes for zero")
+        return np.inf  # some states are left for good before they were visited often enough
     if solution.status != 0:
         raise GosprlError(f"the linear program of the fluid limit was not solved: {solution.message}")
     return float(solution.fun)
@@ -84,7 +98,7 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
     """
     from gosprl.planner import plan
 
-    pair, state = split_need(mdp, need)
+    pair, state = split(need, mdp.rows)
     rows, states = np.flatnonzero(pair), np.flatnonzero(state)
     sizes = np.append(pair[rows], state[states]) + 1
     S = mdp.num_states
@@ -114,24 +128,6 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
     augmented = TabularMDP(parts, states=levels * S, actions=mdp.num_actions)
     values = plan(augmented, goals=np.arange(S), precision=1e-9).values
     return float(values[(levels - 1) * S + mdp.start])
-
-
-def split_need(mdp: TabularMDP, need: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """`need` as samples per row [R] and per state with any action [S]; one of the two is zero."""
-    S, A, rows = mdp.num_states, mdp.num_actions, mdp.rows
-    given = _checks.integers("need", need, 0, None, "numbers of samples")
-    if given.ndim == 0:
-        return np.full(len(rows), int(given)), np.zeros(S, dtype=np.int64)
-    if given.shape == (S,):
-        return np.zeros(len(rows), dtype=np.int64), given
-    if given.shape != (S, A):
-        raise InputError(f"need: expected a number, [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
-    pair = given[rows.state, rows.action]
-    if pair.sum() != given.sum():
-        exists = rows.to_dense(np.ones(len(rows), dtype=bool))
-        s, a = np.argwhere((given > 0) & ~exists)[0]
-        raise InputError(f"need: action {a} does not exist in state {s}, but {given[s, a]} samples of it are asked for")
-    return pair, np.zeros(S, dtype=np.int64)
 
 
 def _start_law(mdp: TabularMDP, start: ArrayLike | None) -> NDArray[np.float64]:

@@ -67,7 +67,7 @@ class TabularMDP:
         else:
             s, a, s_next, p, S, A = _dense_parts(P, states, actions)
         self.rows, self.ptr, self.succ, self.prob = _compress(s, a, s_next, p, S, A)
-        self.start = int(_checks.integers("start", start, 0, S, "a state"))
+        self.start = _checks.index("start", start, S, "a state")
         self.noise = _checks.choice("noise", noise, {"none": "none", "bernoulli": "bernoulli"})
         self.rewards = None if rewards is None else self._row_rewards(rewards)
         self.name = name
@@ -157,8 +157,8 @@ class TabularMDP:
         s, a, s_next, p, r, done = (np.array(column) for column in zip(*entries, strict=True))
         S = int(max(s.max(), s_next.max())) + 1
         if _checks.choice("terminals", terminals, {"reset": True, "keep": False}):
-            _checks.integers("start", start, 0, S, "a state")
-            terminal = np.unique(s_next[done])
+            _checks.index("start", start, S, "a state")
+            terminal = np.unique(s_next[done & (p > 0)])
             keep = ~np.isin(s, terminal)
             ones = np.ones(len(terminal))
             s, a = np.append(s[keep], terminal), np.append(a[keep], 0 * terminal)
@@ -183,7 +183,10 @@ class TabularMDP:
 
 
 def _dense_parts(P: Any, states: int | None, actions: int | None) -> tuple[Any, Any, Any, Any, int, int]:
-    array = np.asarray(P, dtype=float)
+    try:
+        array = np.asarray(P, dtype=float)
+    except ValueError as error:
+        raise InputError(f"P: expected probabilities [S, A, S] or sparse parts (s, a, s_next, p): {error}") from None
     if array.ndim != 3 or array.shape[0] != array.shape[2] or 0 in array.shape:
         raise InputError(
             f"P: expected probabilities [S, A, S] or sparse parts (s, a, s_next, p), got an array {array.shape}"
@@ -203,11 +206,14 @@ def _sparse_parts(
     if len(set(shapes)) != 1 or arrays[0].ndim != 1 or arrays[0].size == 0:
         raise InputError(f"P: expected four arrays (s, a, s_next, p) of one length, got shapes {shapes}")
     huge = np.iinfo(np.int32).max
-    S = int(max(arrays[0].max(), arrays[2].max())) + 1 if states is None else _checks.whole("states", states, 1)
-    A = int(arrays[1].max()) + 1 if actions is None else _checks.whole("actions", actions, 1)
-    s = _checks.integers("P[0] (s)", arrays[0], 0, min(S, huge), "states")
-    a = _checks.integers("P[1] (a)", arrays[1], 0, A, "actions")
-    s_next = _checks.integers("P[2] (s_next)", arrays[2], 0, min(S, huge), "states")
+    bound = huge if states is None else min(huge, _checks.whole("states", states, 1))
+    s = _checks.integers("P[0] (s)", arrays[0], 0, bound, "states")
+    a = _checks.integers(
+        "P[1] (a)", arrays[1], 0, None if actions is None else _checks.whole("actions", actions, 1), "actions"
+    )
+    s_next = _checks.integers("P[2] (s_next)", arrays[2], 0, bound, "states")
+    S = int(max(s.max(), s_next.max())) + 1 if states is None else states
+    A = int(a.max()) + 1 if actions is None else actions
     return s, a, s_next, np.asarray(arrays[3], dtype=float), S, A
 
 

@@ -7,13 +7,14 @@
 An update costs O(successors of its row), whatever S is; memory is O(stored transitions).
 """
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.errors import InputError
+from gosprl.errors import GosprlError, InputError
 from gosprl.mdp import DENSE_LIMIT
 from gosprl.rows import Rows
 
@@ -32,9 +33,22 @@ class EmpiricalModel:
     """
 
     def __init__(self, states: int, actions: ArrayLike) -> None:
-        self.rows = Rows.build(states, actions)
-        self.states: range = range(self.num_states)  # index -> observation
-        self._allocate(np.zeros(len(self.rows), dtype=np.int64))
+        self._begin(Rows.build(states, actions))
+
+    @classmethod
+    def over(cls, rows: Rows) -> "EmpiricalModel":
+        """An empty model over the given rows."""
+        model = cls.__new__(cls)
+        model._begin(rows)
+        return model
+
+    def _begin(self, rows: Rows) -> None:
+        self.rows = rows
+        self.states: Sequence[Any] = range(self.num_states)  # index -> observation
+        self.enabled = np.ones(len(rows), dtype=bool)  # [R] rows that can be taken, as far as is known
+        self.found = np.zeros(rows.num_states, dtype=bool)  # [S] states that a walk started from or came to
+        self.terminal = np.zeros(rows.num_states, dtype=bool)  # [S] their first row stands for a reset, others are off
+        self._allocate(np.zeros(len(rows), dtype=np.int64))
 
     @property
     def num_states(self) -> int:
@@ -86,6 +100,17 @@ class EmpiricalModel:
             done = _kernels.record_many(self._counts, done, row, successor, rewards)
             if done < len(row):
                 self._grow(int(self._counts.length[row[done]]))
+
+    def end_in(self, s: int) -> None:
+        """State s is terminal: of its rows only the first is left, and stands for the reset."""
+        first, last = self.rows.ptr[s], self.rows.ptr[s + 1]
+        if self._counts.visits[first:last].any():
+            raise GosprlError(
+                f"state {self.states[s]} was entered both with and without termination; what ends an episode must be "
+                "part of the state"
+            )
+        self.terminal[s] = True
+        self.enabled[first + 1 : last] = False
 
     def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Arrays (s, a, s_next, count) of everything observed, sorted."""

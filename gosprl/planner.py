@@ -104,13 +104,13 @@ def plan(
 
     family = _family(system, confidence, scale, delta)
     goal = _goal_mask(goals, system.num_states)
-    cost = _row_costs(costs, system.rows)
+    cost = row_costs(costs, system.rows)
     precision = _checks.positive("precision", precision)
     evaluations = _checks.choice("method", method, METHODS)
     uniforms = np.zeros(system.num_states) if rng is None else np.random.default_rng(rng).random(system.num_states)
+    v = None if warm is None else _warm_values(warm, system.num_states)
     basis = _basis(system, family, warm)
     sets = as_sets(system.rows, basis.intervals)
-    v = None if warm is None else _warm_values(warm, system.num_states)
     solution = solve(sets, cost, goal, v, evaluations, precision=precision)
     leave, rows = np.empty(len(goal)), np.empty(len(goal), dtype=np.int64)
     tie = _kernels.TIE * min(1.0, float(cost.min()))
@@ -126,6 +126,68 @@ def plan(
         residual=solution.residual,
         _basis=basis,
     )
+
+
+class Workspace:
+    """For planning again and again over one model: sets updated row by row, values kept from plan to plan.
+
+    The values kept may be anything, as the certificate makes every solution optimistic again.
+    """
+
+    def __init__(self, model: EmpiricalModel, family: Confidence) -> None:
+        self.model, self.family = model, family
+        self._mark = model.mark()
+        sets = as_sets(model.rows, family.intervals(model))
+        self.known = isinstance(family, Known)
+        if not self.known:  # as_sets copies only what the planner sorts
+            sets = sets._replace(each=sets.each.copy(), total=sets.total.copy())
+        self._sets = sets
+        self._room = sets.end.copy()
+        self._used = np.array([len(sets.succ)])
+        self._v: NDArray[np.float64] | None = None
+
+    def refresh(self) -> None:
+        """Take in the rows whose counts changed."""
+        from gosprl import _kernels
+
+        if self.known:
+            return
+        rows = self.model.changed(self._mark)
+        self._mark = self.model.mark()
+        part = self.family.intervals(self.model, rows)
+        done = 0
+        while True:
+            done = _kernels.replace_rows(
+                *(self._sets, self._room, self._used, rows, part.ptr),
+                *(part.succ, part.lower, part.upper, part.each, part.total, done),
+            )
+            if done == len(rows):
+                return
+            extra = max(len(self._sets.succ), 4 * int(part.ptr[-1]) + 64)
+            pools = (self._sets.succ, self._sets.lower, self._sets.upper)
+            succ, lower, upper = (np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)]) for pool in pools)
+            self._sets = self._sets._replace(succ=succ, lower=lower, upper=upper)
+
+    def plan(
+        self,
+        goal: NDArray[np.bool_],
+        cost: NDArray[np.float64],
+        precision: float,
+        uniforms: NDArray[np.float64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """(rows [S], cost of the plan from each state [S]): as `Plan.rows` and `Plan.leave`."""
+        from gosprl import _kernels
+
+        solution = solve(
+            *(self._sets, cost, goal, self._v, METHODS["modified-policy-iteration"]),
+            precision=precision,
+            enabled=self.model.enabled,
+        )
+        self._v = np.where(solution.alive, solution.v, 0.0)
+        leave, rows = np.empty(len(goal)), np.empty(len(goal), dtype=np.int64)
+        tie = _kernels.TIE * min(1.0, float(cost.min()))
+        _kernels.greedy(self.model.rows.ptr, solution.q, solution.alive, tie, uniforms, leave, rows)
+        return rows, leave / (1 + solution.fall_ratio)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +218,13 @@ def solve(
     *,
     precision: float = np.inf,
     ratio: float = np.inf,
+    enabled: NDArray[np.bool_] | None = None,
 ) -> Solution:
     """Search which states can reach a goal, then iterate, from v (overwritten) or cold, to what is asked."""
     from gosprl import _kernels
 
-    alive, usable = np.empty(len(goal), dtype=bool), np.empty(len(cost), dtype=bool)
+    alive = np.empty(len(goal), dtype=bool)
+    usable = np.ones(len(cost), dtype=bool) if enabled is None else enabled.copy()
     _kernels.reach(sets, goal, alive, usable)
     warm = v is not None
     v = np.zeros(len(goal)) if v is None else v
@@ -193,7 +257,7 @@ def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:
     """[S] whether some policy reaches one of the goals with probability one from each state; by graph search."""
     from gosprl import _kernels
 
-    alive, usable = np.empty(mdp.num_states, dtype=bool), np.empty(len(mdp.rows), dtype=bool)
+    alive, usable = np.empty(mdp.num_states, dtype=bool), np.ones(len(mdp.rows), dtype=bool)
     _kernels.reach(as_sets(mdp.rows, Known(mdp).intervals()), _goal_mask(goals, mdp.num_states), alive, usable)
     return alive
 
@@ -221,7 +285,7 @@ def as_sets(rows: Rows, intervals: Intervals) -> Any:
         )
     if np.any(slack > _kernels.TINY):  # the planner will sort within rows: not in the caller's arrays
         succ, lower, upper = succ.copy(), lower.copy(), upper.copy()
-    return _kernels.Sets(rows.ptr, ptr, succ, lower, upper, each, total, slack)
+    return _kernels.Sets(rows.ptr, ptr[:-1].copy(), ptr[1:].copy(), succ, lower, upper, each, total, slack)
 
 
 def _family(system: Any, confidence: Any, scale: float | None, delta: float | None) -> Confidence:
@@ -270,7 +334,7 @@ def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
+def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
     if costs is None:
         return np.ones(len(rows))
     given = np.asarray(costs, dtype=float)

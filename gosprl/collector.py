@@ -1,0 +1,269 @@
+"""Collector: ask/tell for loops the user owns, and `collect`, the loop for those who do not.
+
+A collector asks its strategy for an attempt, follows it, and when it ends asks for the next, until what is needed is
+there. Compiled systems follow an attempt in one call; the Python engine below follows the same one step by step.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gosprl import _checks, strategies
+from gosprl.confidence import KL
+from gosprl.errors import CollectionError, InputError
+from gosprl.model import EmpiricalModel
+from gosprl.progress import Progress
+from gosprl.record import UNLIMITED, Ended, Record
+from gosprl.requirements import as_requirement
+from gosprl.result import Result
+from gosprl.strategies.base import Attempt, GivenUp
+from gosprl.systems import as_system
+from gosprl.systems.base import System
+
+SLICE = 20_000  # steps between two looks at the clock
+PATIENCE = 50_000  # steps without a needed sample, and at least half of all, before a warning
+
+
+class Collector:
+    """Collects what is needed, one attempt after the other.
+
+    states, actions
+        S, and A or a mask [S, A] of the actions that exist.
+    need
+        Samples wanted: an int, an array [S] or [S, A], a `Requirement`, or a callable (model) -> array.
+    strategy, options
+        A name and the fields of its dataclass, or a strategy object.
+    seed
+        Fixes everything that is random.
+    """
+
+    def __init__(
+        self,
+        states: int | None = None,
+        actions: ArrayLike | None = None,
+        need: Any = 1,
+        *,
+        strategy: Any = "gosprl",
+        seed: int | None = None,
+        model: EmpiricalModel | None = None,
+        **options: Any,
+    ) -> None:
+        if model is None:
+            if states is None or actions is None:
+                raise InputError("states, actions: both are needed to begin")
+            model = EmpiricalModel(states, actions)
+        self.strategy = strategies.make(strategy, options)
+        self.seed = seed
+        streams = np.random.SeedSequence(seed).spawn(2)
+        self._system_rng = np.random.default_rng(streams[1])
+        need = as_requirement(need, model.rows)
+        self.record = Record(model, need, np.random.default_rng(streams[0]))
+        self.attempts = 0
+        self.given_up: GivenUp | None = None
+        self._stop = ""
+        self._state: int | None = None  # where the last transition ended
+        self._attempt: Attempt | None = None
+        self._made = 0  # steps of the current attempt
+        self._asked: tuple[int, int] | None = None  # (state, row) of the question that is open
+        self._system: Any = None
+        self._missing, self._last_gain, self._warned = UNLIMITED, 0, False
+        self._update_need()
+
+    @property
+    def model(self) -> EmpiricalModel:
+        return self.record.model
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do: everything is met, or what is missing was given up."""
+        return self.record.met or self.given_up is not None
+
+    def ask(self, s: int) -> int:
+        """The action to take in state s."""
+        s = int(_checks.integers("s", s, 0, self.model.num_states, "a state"))
+        if self._state is not None and self.model.terminal[self._state]:
+            self._reset_to(s)
+        elif s != self._state:
+            self._attempt = None
+        self.model.found[s] = True
+        row = self._next_row(s)
+        self._asked = (s, row)
+        return int(self.model.rows.action[row])
+
+    def tell(self, s: int, a: int, s_next: int, reward: float = 0.0, terminated: bool = False) -> None:
+        """What the action asked for led to; after a termination, the next state asked about is that of the reset."""
+        if self._asked is None or (int(s), int(a)) != self.model.rows.pair(self._asked[1]):
+            asked = (
+                "nothing"
+                if self._asked is None
+                else "state {} and action {}".format(*self.model.rows.pair(self._asked[1]))
+            )
+            raise InputError(f"tell: asked was {asked}, told were state {s} and action {a}; observe() takes anything")
+        s_next = int(_checks.integers("s_next", s_next, 0, self.model.num_states, "a state"))
+        row = self._asked[1]
+        self._asked = None
+        self.record.arrive(row, s_next, float(reward), bool(terminated))
+        self._made += 1
+        self._state = s_next
+        if self._attempt is not None:
+            self._finish(self.record.ended(self._attempt, row, s_next, self._made))
+
+    def observe(self, s: int, a: int, s_next: int, reward: float = 0.0) -> None:
+        """A transition that was not asked for; it counts like any other."""
+        row = int(self.model.rows.index(s, a))
+        s_next = int(_checks.integers("s_next", s_next, 0, self.model.num_states, "a state"))
+        self.record.add(row, s_next, float(reward))
+        self._attempt = None
+
+    def run(self, system: Any, max_steps: int | None = None, progress: Any = None) -> Result:
+        """Walk a system until done, or for `max_steps` more steps; may be called again to go on."""
+        budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
+        walked: System = as_system(system)
+        with Progress(progress, self) as report:
+            try:
+                self._begin(walked)
+                last = self.record.steps + min(budget, UNLIMITED - self.record.steps)
+                while not self.done and self.record.steps < last:
+                    self._walk(walked, min(SLICE, last - self.record.steps))
+                    self._watch(max_steps)
+                    report()
+                self._stop = "met" if self.record.met else "unreachable" if self.given_up else "max_steps"
+            except KeyboardInterrupt:
+                self._attempt = None
+                self._stop = "interrupted"
+            except Exception as error:
+                if isinstance(error, InputError) and self.record.steps == 0:
+                    raise
+                self._attempt = None
+                self._stop = "failed"
+                raise CollectionError(
+                    f"the run failed after {self.record.steps} steps: {error}", self.result()
+                ) from error
+        return self.result()
+
+    def result(self) -> Result:
+        """What was collected so far."""
+        record, model = self.record, self.model
+        S = model.num_states
+        curve = np.empty(len(record.events), dtype=[("step", np.int64), ("proportion", np.float64)])
+        curve[:] = record.events
+        wanted = np.bincount(model.rows.state, weights=record.need.pair, minlength=S) + record.need.state
+        given_up = {} if self.given_up is None else dict.fromkeys(self.given_up.states, self.given_up.test)
+        return Result(
+            met=record.met,
+            steps=record.steps,
+            attempts=self.attempts,
+            stop=self._stop or ("met" if record.met else "unreachable" if self.given_up else "running"),
+            counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
+            unmet=record.unmet(),
+            unreachable=given_up,
+            curve=curve,
+            model=model,
+            guarantee=self.strategy.guarantee,
+            states=int((wanted > 0).sum()),
+            pairs=int((record.need.pair > 0).sum()),
+            resets=record.resets,
+            unseen=_unseen(model, getattr(self.strategy, "delta", 0.1)),
+            seed=self.seed,
+            strategy=self.strategy,
+        )
+
+    def _begin(self, system: System) -> None:
+        if self._system is not system:
+            system.seed(self._system_rng)
+            self._system = system
+        if self._state is None:
+            self._state = system.reset(self.record)
+            self._update_need()
+
+    def _walk(self, system: System, steps: int) -> None:
+        """Follow the current attempt, or a new one, for at most `steps` steps."""
+        assert self._state is not None
+        if self._attempt is None and not self._new_attempt(self._state):
+            return
+        assert self._attempt is not None
+        self._state, self._made, ended = system.run(self._attempt, self._state, self.record, self._made, steps)
+        self._finish(None if ended == Ended.STEPS else ended)
+
+    def _reset_to(self, s: int) -> None:
+        """The transition that a reset makes: planned with like any other, but no step."""
+        assert self._state is not None
+        row = self._next_row(self._state)
+        self.record.add(row, s, 0.0, step=False)
+        self._state = s
+        if self._attempt is not None:
+            self._finish(self.record.ended(self._attempt, row, s, self._made))
+
+    def _watch(self, max_steps: int | None) -> None:
+        """Warn, once, a user whose run may never end."""
+        if self.record.missing < self._missing:
+            self._missing, self._last_gain = self.record.missing, self.record.steps
+        waited = self.record.steps - self._last_gain
+        endless = max_steps is None and getattr(self.strategy, "reach", None) is None
+        if endless and not self._warned and waited > PATIENCE and 2 * waited > self.record.steps:
+            self._warned = True
+            unmet = self.record.unmet()
+            states = ", ".join(str(self.model.states[s]) for s in np.unique(unmet["state"])[:5])
+            warnings.warn(
+                f"nothing that is needed was sampled in the last {waited:,} of {self.record.steps:,} steps; still "
+                f"needed are states such as {states}, which perhaps cannot be reached from where the walk is. Ctrl-C "
+                "keeps what was collected; max_steps= or reach= would end such a run",
+                stacklevel=3,
+            )
+
+    def _next_row(self, s: int) -> int:
+        for _ in range(2):
+            if self._attempt is None and not self._new_attempt(s):
+                raise InputError("ask: there is nothing left to collect; look at `done` first")
+            assert self._attempt is not None
+            row = self.record.choose(self._attempt, s)
+            if row >= 0:
+                return row
+            self._attempt = None
+        raise RuntimeError("the strategy handed back twice in the same state")
+
+    def _new_attempt(self, s: int) -> bool:
+        """Ask the strategy; False if there is nothing to do (any more)."""
+        self._update_need()
+        if self.done:
+            return False
+        answer = self.strategy.attempt(self.model, self.record.need, s, self.record.steps + 1, self.record.rng)
+        if isinstance(answer, GivenUp):
+            self.given_up = answer
+            return False
+        self._attempt, self._made = answer, 0
+        self.attempts += answer.horizon > 1
+        return True
+
+    def _finish(self, ended: Ended | None) -> None:
+        if ended is not None:
+            self._attempt = None
+
+    def _update_need(self) -> None:
+        self.record.update_need()
+
+
+def _unseen(model: EmpiricalModel, delta: float) -> float:
+    """The largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
+    visited = np.flatnonzero((model.visits > 0) & ~model.terminal[model.rows.state])
+    return float(KL(delta).intervals(model, visited).total.max(initial=0.0)) if visited.size else 1.0
+
+
+def collect(
+    system: Any,
+    need: Any,
+    *,
+    strategy: Any = "gosprl",
+    seed: int | None = None,
+    max_steps: int | None = None,
+    progress: bool | Callable[[Any], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Walk `system` until `need` is collected; see `Collector`, and `gosprl.strategies` for the options."""
+    walked = as_system(system)
+    model = walked.model()
+    collector = Collector(need=walked.requirement(need, model), strategy=strategy, seed=seed, model=model, **options)
+    return collector.run(walked, max_steps, progress)

@@ -1,0 +1,76 @@
+"""Where to head: which of the under-sampled states an attempt takes as its goals (appendix "Algorithmic Variants").
+
+    all             every under-sampled state (Algorithm 1). While all states are under-sampled, only those with the
+                    least remaining budget sum_a max(b(s, a) - N(s, a), 0): the paper's initial phase
+    least-sampled   one state with the fewest visits
+    easiest         one state with the best ratio of attempts that sampled it; never tried counts as 1 (be hopeful). The
+                    paper's formula has argmin, its text means the best: argmax
+    random          one at random
+
+One state: ties at random. None of this changes the order of the guarantee.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass
+class History:
+    """What selections may look at."""
+
+    visits: NDArray[np.int64]  # [S] N(s)
+    remaining: NDArray[np.int64]  # [S] samples still needed there
+    tried: NDArray[np.int64] = field(init=False)  # [S] attempts that had it as their only goal
+    succeeded: NDArray[np.int64] = field(init=False)  # [S] those that sampled it
+
+    def __post_init__(self) -> None:
+        self.tried = np.zeros(len(self.visits), dtype=np.int64)
+        self.succeeded = np.zeros(len(self.visits), dtype=np.int64)
+
+
+Select = Callable[[NDArray[np.bool_], History, np.random.Generator], NDArray[np.bool_]]
+
+
+def every(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    if not under.all():
+        return under
+    result: NDArray[np.bool_] = history.remaining == history.remaining.min()
+    return result
+
+
+def every_from_the_start(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """As `every`, without the initial phase."""
+    return under
+
+
+def least_sampled(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    return _one(under, -history.visits.astype(float), rng)
+
+
+def easiest(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    ratio = np.where(history.tried > 0, history.succeeded / np.maximum(history.tried, 1), 1.0)
+    return _one(under, ratio, rng)
+
+
+def at_random(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    return _one(under, np.zeros(len(under)), rng)
+
+
+def _one(under: NDArray[np.bool_], score: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One under-sampled state with the largest score."""
+    candidates = np.flatnonzero(under)
+    best = candidates[score[candidates] == score[candidates].max()]
+    chosen = np.zeros(len(under), dtype=bool)
+    chosen[best[int(rng.random() * len(best))]] = True
+    return chosen
+
+
+GOALS: dict[str, Select] = {
+    "all": every,
+    "least-sampled": least_sampled,
+    "easiest": easiest,
+    "random": at_random,
+}

@@ -1,0 +1,53 @@
+"""Progress of a run: to a callable, or to the terminal."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+PERIOD = 0.1  # seconds between two reports, at least
+
+
+class Progress:
+    """Calls the user's function at most ten times a second, and at the end; `True` writes a line to the terminal."""
+
+    def __init__(self, progress: Any, collector: Any) -> None:
+        self._call = _line if progress is True else progress if callable(progress) else None
+        self._collector = collector
+        self._begin = self._last = time.monotonic()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._call is not None and kind is None:
+            self._call(self._status())
+            if self._call is _line:
+                sys.stderr.write("\n")
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if self._call is not None and now - self._last >= PERIOD:
+            self._last = now
+            self._call(self._status())
+
+    def _status(self) -> dict[str, Any]:
+        record = self._collector.record
+        S = record.model.num_states
+        return {
+            "steps": record.steps,
+            "attempts": self._collector.attempts,
+            "met": (S - int(record.ledger.scalars[0])) / S,
+            "rate": record.steps / max(1e-9, time.monotonic() - self._begin),
+        }
+
+
+def _line(status: dict[str, Any]) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(
+            f"\r{status['met']:7.1%} of states met  {status['steps']:>10,} steps  "
+            f"{status['attempts']:>8,} plans  {status['rate']:>9,.0f} steps/s"
+        )
+        sys.stderr.flush()

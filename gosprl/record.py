@@ -1,0 +1,144 @@
+"""Record: the counts of a run, and what is still needed of them, kept together step by step."""
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.errors import GosprlError
+from gosprl.model import EmpiricalModel
+from gosprl.requirements import Fixed, Requirement
+
+if TYPE_CHECKING:
+    from gosprl.strategies.base import Attempt
+
+UNLIMITED = np.iinfo(np.int64).max
+
+
+class Ended(IntEnum):
+    """Why a system stopped following an attempt; the numbers are the kernels'."""
+
+    STEPS = 0  # only the steps it was given are used up: the attempt goes on
+    GOAL = 1
+    LIMIT = 2
+    HORIZON = 3
+    HANDED_BACK = 4
+    MET = 5  # everything needed is there
+    TELEPORT = 6  # the system went somewhere else by itself
+
+
+class Record:
+    """Model, requirement and the curve of states met; systems write every transition here."""
+
+    def __init__(self, model: EmpiricalModel, need: Requirement, rng: np.random.Generator) -> None:
+        from gosprl._kernels import Ledger
+
+        S, R = model.num_states, len(model.rows)
+        self.model, self.need, self.rng = model, need, rng
+        self.steps = 0
+        self.resets = 0
+        self.events: list[tuple[int, float]] = []  # (step, proportion of states met) at each change
+        self.ledger = Ledger(
+            row_state=model.rows.state,
+            pair=np.zeros(R, dtype=np.int64),
+            state=np.zeros(S, dtype=np.int64),
+            visits=np.zeros(S, dtype=np.int64),
+            unmet=np.zeros(S, dtype=np.int64),
+            scalars=np.zeros(2, dtype=np.int64),
+        )
+        self._mark = -1
+
+    @property
+    def met(self) -> bool:
+        return int(self.ledger.scalars[0]) == 0
+
+    @property
+    def missing(self) -> int:
+        """Samples still to be collected."""
+        return int(self.ledger.scalars[1])
+
+    @property
+    def proportion_met(self) -> float:
+        """Of all states; of those found, where the states are not known in advance."""
+        known = int(self.model.found.sum()) or self.model.num_states
+        return (known - int(self.ledger.scalars[0])) / known
+
+    def update_need(self) -> None:
+        """Let the requirement look at what changed, and count anew what is unmet if it may have changed its mind."""
+        from gosprl import _kernels
+
+        first = self._mark < 0
+        rows = self.model.changed(max(0, self._mark))
+        self._mark = self.model.mark()
+        self.need.update(self.model, rows)
+        if first or not isinstance(self.need, Fixed):
+            before = int(self.ledger.scalars[0])
+            self.ledger.pair[:], self.ledger.state[:] = self.need.pair, self.need.state
+            _kernels.settle(self.ledger, self.model._counts.visits)
+            if first or before != self.ledger.scalars[0]:
+                self.events.append((self.steps, self.proportion_met))
+
+    def add(self, row: int, s_next: int, reward: float, *, step: bool = True) -> None:
+        """Count one transition; a reset costs no step."""
+        from gosprl import _kernels
+
+        counts, before = self.model._counts, int(self.ledger.scalars[0])
+        while not _kernels.note(counts, self.ledger, row, s_next, reward):
+            self.model._grow(int(counts.length[row]))
+            counts = self.model._counts
+        self.steps += step
+        self.resets += not step
+        if self.ledger.scalars[0] != before:
+            self.events.append((self.steps, self.proportion_met))
+
+    def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
+        """Count one step, and what it tells about the state it led to."""
+        model = self.model
+        if terminated != model.terminal[s_next]:
+            if model.terminal[s_next]:
+                raise GosprlError(
+                    f"state {model.states[s_next]} was entered both with and without termination; what ends an episode "
+                    "must be part of the state"
+                )
+            model.end_in(s_next)
+        model.found[s_next] = True
+        self.add(row, s_next, reward)
+
+    def choose(self, attempt: "Attempt", s: int) -> int:
+        """The row that an attempt takes in state s, -1 to hand back."""
+        policy = attempt.policy
+        if policy.dtype == np.int64:
+            return int(policy[s])
+        rows = self.model.rows
+        u, row = self.rng.random(), int(rows.ptr[s])
+        for row in range(int(rows.ptr[s]), int(rows.ptr[s + 1])):
+            u -= float(policy[row])
+            if u < 0:
+                break
+        return row
+
+    def ended(self, attempt: "Attempt", row: int, s_next: int, made: int) -> Ended | None:
+        """Whether an attempt is over after `made` of its steps, the last by `row` to s_next."""
+        if self.met:
+            return Ended.MET
+        if attempt.goals[s_next]:
+            return Ended.GOAL
+        if self.model._counts.visits[row] > attempt.limit[row]:
+            return Ended.LIMIT
+        if made >= attempt.horizon:
+            return Ended.HORIZON
+        return None
+
+    def unmet(self) -> NDArray[np.void]:
+        """What is missing: (state, action or -1 for any, needed, have)."""
+        visits, rows = self.model.visits, self.model.rows
+        short_rows = np.flatnonzero(visits < self.need.pair)
+        short_states = np.flatnonzero(self.ledger.visits < self.need.state)
+        kind = [("state", np.int64), ("action", np.int64), ("needed", np.int64), ("have", np.int64)]
+        out = np.empty(len(short_rows) + len(short_states), dtype=kind)
+        out["state"] = np.append(rows.state[short_rows], short_states)
+        out["action"] = np.append(rows.action[short_rows], np.full(len(short_states), -1))
+        out["needed"] = np.append(self.need.pair[short_rows], self.need.state[short_states])
+        out["have"] = np.append(visits[short_rows], self.ledger.visits[short_states])
+        return out

@@ -1,0 +1,76 @@
+"""What is needed: b(s, a) per pair, b(s) per state with any action, or both; fixed or adaptive.
+
+A requirement is constant within an attempt: it is updated before each, and may grow and shrink.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.model import EmpiricalModel
+from gosprl.rows import Rows
+
+
+class Requirement(Protocol):
+    """Samples needed in total; those collected already count."""
+
+    pair: NDArray[np.int64]  # [R] of each row
+    state: NDArray[np.int64]  # [S] of each state, with any action
+
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        """Told before every attempt: the counts, and which rows of them changed since the last time."""
+        ...
+
+
+class Fixed:
+    """The same need at all times."""
+
+    def __init__(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
+        self.pair, self.state = pair, state
+
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        """Nothing changes."""
+
+
+class Asked:
+    """A callable (model) -> array [S] or [S, A], asked before every attempt: the slow convenience."""
+
+    def __init__(self, need: Callable[[EmpiricalModel], ArrayLike], rows: Rows) -> None:
+        self._need = need
+        self.pair = np.zeros(len(rows), dtype=np.int64)
+        self.state = np.zeros(rows.num_states, dtype=np.int64)
+
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        self.pair, self.state = split(self._need(model), model.rows)
+
+
+def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`need` as samples per row [R] and per state with any action [S]; one of the two is zero."""
+    S, A = rows.num_states, rows.num_actions
+    given = _checks.integers("need", need, 0, None, "numbers of samples")
+    if given.ndim == 0:
+        return np.full(len(rows), int(given)), np.zeros(S, dtype=np.int64)
+    if given.shape == (S,):
+        return np.zeros(len(rows), dtype=np.int64), given
+    if given.shape != (S, A):
+        raise InputError(f"need: expected a number, [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
+    pair = given[rows.state, rows.action]
+    if pair.sum() != given.sum():
+        exists = rows.to_dense(np.ones(len(rows), dtype=bool))
+        s, a = np.argwhere((given > 0) & ~exists)[0]
+        raise InputError(f"need: action {a} does not exist in state {s}, but {given[s, a]} samples of it are asked for")
+    return pair, np.zeros(S, dtype=np.int64)
+
+
+def as_requirement(need: Any, rows: Rows) -> Requirement:
+    """What `collect` takes as `need`, as a Requirement."""
+    if hasattr(need, "update") and hasattr(need, "pair") and hasattr(need, "state"):
+        requirement: Requirement = need
+        return requirement
+    if callable(need):
+        return Asked(need, rows)
+    return Fixed(*split(need, rows))

@@ -1,0 +1,44 @@
+"""The seam between strategies and systems: a strategy says what to do until when, a system does it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gosprl.model import EmpiricalModel
+    from gosprl.requirements import Requirement
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A value: follow `policy` until a goal is reached, a count exceeds its limit, or `horizon` steps were made."""
+
+    policy: NDArray[np.int64] | NDArray[np.float64]  # [S] row to take, -1 = hand back; or [R] probabilities
+    goals: NDArray[np.bool_]  # [S] tested after each step
+    limit: NDArray[np.int64]  # [R] stop when N exceeds this
+    horizon: int
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A strategy's word that what is still needed is out of reach."""
+
+    states: tuple[int, ...]
+    test: str  # which test said so
+
+
+class Strategy(Protocol):
+    """Decides how to walk; made anew for every run."""
+
+    @property
+    def guarantee(self) -> str:
+        """Which promise holds for the run."""
+        ...
+
+    def attempt(
+        self, model: "EmpiricalModel", need: "Requirement", s: int, t: int, rng: np.random.Generator
+    ) -> Attempt | GivenUp:
+        """What to do in state s at time t (the number of the next step, from 1)."""
+        ...

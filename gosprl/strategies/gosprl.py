@@ -1,0 +1,218 @@
+"""GOSPRL: Algorithm 1 of the paper, its variants, and GOSPRL-L (appendix "Beyond the Communicating Setting").
+
+An attempt k, started in state s at time t_k:
+
+1. The goals G_k are the under-sampled states, N < b for some pair or the state (`gosprl.goals` has the variants).
+2. Plan the optimistic shortest path to G_k to a precision of 1 / (2 t_k). If s is itself a goal it is duplicated: the
+   attempt starts in its non-goal copy, so at least one step is made.
+3. Walk until a goal is reached or nu(s, a) > max(U(s, a), 1), where U = N at the start of the attempt, samples at goals
+   included (the printed pseudo-code forgets those), and nu are the visits of this attempt.
+4. At a goal, one sample of the under-sampled action with the largest gap b - N, ties at random. If none is left there
+   (an adaptive need may shrink) it is skipped; with a need per state, the next attempt's first step is the sample.
+
+GOSPRL-L stops when what is needed is too far away, by either of two tests:
+
+    optimistic distance   the optimistic value from the current state to all remaining goals exceeds L. Under the
+                          confidence sets' event the true one does too: at level delta these goals are beyond L.
+    paper's threshold     the steps so far exceed alpha (j L + L^{3/2} S^2 A) in the j-th episode (the j-th needed
+                          sample). The theorem gives no alpha nor its logarithms, so this test certifies nothing. (The
+                          paper prints j before both terms; its lemma needs it before the first only.)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.confidence import FAMILIES, Confidence, Known
+from gosprl.errors import InputError
+from gosprl.goals import GOALS, History, Select
+from gosprl.mdp import TabularMDP
+from gosprl.model import EmpiricalModel
+from gosprl.planner import Workspace, row_costs
+from gosprl.requirements import Requirement
+from gosprl.strategies.base import Attempt, GivenUp
+
+UNLIMITED = np.iinfo(np.int64).max
+KNOWN_PRECISION = (
+    1e-7  # known dynamics are planned exactly: ties that a coarser plan would hide are worth 25 % of the steps
+)
+
+
+@dataclass
+class Gosprl:
+    """Head for under-sampled states by optimistic shortest paths.
+
+    delta, confidence, scale
+        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+    goals
+        `"all"`, `"least-sampled"`, `"easiest"`, `"random"`, or a function as in `gosprl.goals`.
+    costs
+        Costs in [1, c_max]: an array [S] or [S, A], or a callable (model) -> such an array. By default 1.
+    dynamics
+        The true `TabularMDP`: plan with known dynamics instead of confidence sets.
+    reach, reach_constant
+        L of GOSPRL-L, and alpha of the paper's threshold (None: only the test that certifies).
+    precision
+        Of the plans; by default 1 / (2 t), and 1e-7 with known dynamics.
+    duplicate_start, random_ties
+        False: sample an under-sampled state where an attempt would start; take the first of equally good actions.
+    """
+
+    delta: float = 0.1
+    confidence: str | Confidence | None = None
+    scale: float = 1.0
+    goals: str | Select = "all"
+    costs: ArrayLike | Callable[[EmpiricalModel], ArrayLike] | None = None
+    dynamics: TabularMDP | None = None
+    reach: float | None = None
+    reach_constant: float | None = 1.0
+    precision: float | None = None
+    duplicate_start: bool = True
+    random_ties: bool = True
+
+    _family: Confidence = field(init=False, repr=False)
+    _select: Select = field(init=False, repr=False)
+    _work: Workspace | None = field(init=False, repr=False, default=None)
+    _history: History | None = field(init=False, repr=False, default=None)
+    _heading: NDArray[np.bool_] | None = field(
+        init=False, repr=False, default=None
+    )  # goals of the walk that just ended
+
+    def __post_init__(self) -> None:
+        _checks.open_unit("delta", self.delta)
+        _checks.positive("scale", self.scale)
+        for name in ("reach", "reach_constant", "precision"):
+            if getattr(self, name) is not None:
+                _checks.positive(name, getattr(self, name))
+        self._select = self.goals if callable(self.goals) else _checks.choice("goals", self.goals, GOALS)
+        if self.dynamics is not None:
+            if self.confidence is not None:
+                raise InputError("dynamics, confidence: known dynamics need no confidence sets; give one of the two")
+            if not isinstance(self.dynamics, TabularMDP):
+                raise InputError(f"dynamics: expected a TabularMDP, got {type(self.dynamics).__name__}")
+            self._family = Known(self.dynamics)
+        elif self.confidence is None or isinstance(self.confidence, str):
+            family = _checks.choice("confidence", self.confidence or "kl", FAMILIES)
+            self._family = family(self.delta, self.scale)
+        elif hasattr(self.confidence, "intervals"):
+            self._family = self.confidence
+        else:
+            raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals()")
+
+    @property
+    def guarantee(self) -> str:
+        if self.dynamics is not None:
+            return "known dynamics"
+        if not isinstance(self.confidence, str) and self.confidence is not None:
+            return f"that of {type(self.confidence).__name__}"
+        return f"delta={self.delta:g}" if self.scale >= 1 else f"heuristic: scale {self.scale:g}"
+
+    def attempt(
+        self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator
+    ) -> Attempt | GivenUp:
+        gap = need.pair - model.visits
+        came_to = self._heading is not None and bool(self._heading[s])
+        self._score(came_to, s)
+        self._heading = None
+        at_goal = came_to or not self.duplicate_start
+        if at_goal and (row := _largest_gap(gap, model, s, rng)) >= 0:
+            return _one_step(model, s, row)
+        under, remaining = _under_sampled(gap, need, model)
+        history = self._remember(model, remaining)
+        goals = self._select(under, history, rng)
+        rows, leave = self._plan(model, goals, t, rng)
+        if self.reach is not None and (test := self._too_far(model, need, goals, under, leave, s, t, rng)):
+            return GivenUp(tuple(int(x) for x in np.flatnonzero(under)), test)
+        if rows[s] < 0:
+            return GivenUp(tuple(int(x) for x in np.flatnonzero(goals)), "no path, whatever the dynamics in the sets")
+        self._heading = goals
+        N = model.visits
+        return Attempt(rows, goals, N + np.maximum(N, 1), UNLIMITED)
+
+    def _plan(
+        self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        if self._work is None:
+            if self.dynamics is not None and len(self.dynamics.rows) != len(model.rows):
+                raise InputError("dynamics: expected the same states and actions as the system's")
+            self._work = Workspace(model, self._family)
+        self._work.refresh()
+        given: Any = self.costs(model) if callable(self.costs) else self.costs
+        cost = row_costs(given, model.rows)
+        if given is not None and cost.min() < 1:
+            raise InputError(f"costs: expected costs in [1, c_max], got {cost.min()}")
+        uniforms = rng.random(model.num_states) if self.random_ties else np.zeros(model.num_states)
+        usual = KNOWN_PRECISION if self.dynamics is not None else 1 / (2 * t)
+        return self._work.plan(goals, cost, self.precision or usual, uniforms)
+
+    def _remember(self, model: EmpiricalModel, remaining: NDArray[np.int64]) -> History:
+        visits = np.add.reduceat(model.visits, model.rows.ptr[:-1])
+        if self._history is None:
+            self._history = History(visits, remaining)
+        self._history.visits, self._history.remaining = visits, remaining
+        return self._history
+
+    def _score(self, came_to: bool, s: int) -> None:
+        """Whether the walk that just ended reached the single goal it had."""
+        if self._history is not None and self._heading is not None and self._heading.sum() == 1:
+            self._history.tried[self._heading] += 1
+            self._history.succeeded[self._heading] += came_to
+
+    def _too_far(
+        self,
+        model: EmpiricalModel,
+        need: Requirement,
+        goals: NDArray[np.bool_],
+        under: NDArray[np.bool_],
+        leave: NDArray[np.float64],
+        s: int,
+        t: int,
+        rng: np.random.Generator,
+    ) -> str:
+        L = float(self.reach or 0)
+        if leave[s] > L:
+            if np.any(goals != under):
+                _, leave = self._plan(model, under, t, rng)
+            if leave[s] > L:
+                return f"optimistic distance {leave[s]:.4g} > L = {L:g}"
+        if self.reach_constant is not None:
+            visits = np.add.reduceat(model.visits, model.rows.ptr[:-1])
+            j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(visits, need.state).sum()
+            bound = self.reach_constant * (j * L + L**1.5 * model.num_states**2 * model.num_actions)
+            if t - 1 > bound:
+                return f"paper's threshold: {t - 1} steps > {bound:.4g}"
+        return ""
+
+
+def _under_sampled(
+    gap: NDArray[np.int64], need: Requirement, model: EmpiricalModel
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """[S] whether something is missing there, and how many samples."""
+    first = model.rows.ptr[:-1]
+    remaining = np.add.reduceat(np.maximum(gap, 0), first)
+    if need.state.any():
+        remaining = remaining + np.maximum(need.state - np.add.reduceat(model.visits, first), 0)
+    return remaining > 0, remaining
+
+
+def _largest_gap(gap: NDArray[np.int64], model: EmpiricalModel, s: int, rng: np.random.Generator) -> int:
+    """The row of state s with the largest positive gap, ties at random; -1 if there is none."""
+    begin, end = model.rows.ptr[s], model.rows.ptr[s + 1]
+    gaps = gap[begin:end]
+    largest = gaps.max()
+    if largest <= 0:
+        return -1
+    best = np.flatnonzero(gaps == largest)
+    return int(begin + best[int(rng.random() * len(best))])
+
+
+def _one_step(model: EmpiricalModel, s: int, row: int) -> Attempt:
+    """Take one row, whatever comes."""
+    policy = np.full(model.num_states, -1, dtype=np.int64)
+    policy[s] = row
+    nowhere = np.zeros(model.num_states, dtype=bool)
+    return Attempt(policy, nowhere, np.full(len(model.rows), UNLIMITED), 1)

@@ -1,0 +1,32 @@
+"""What a collector walks on."""
+
+from typing import Protocol
+
+import numpy as np
+
+from gosprl.model import EmpiricalModel
+from gosprl.record import Ended, Record
+from gosprl.strategies.base import Attempt
+
+
+class System(Protocol):
+    """Something that can be stepped through. States and rows are those of the model it makes."""
+
+    def model(self) -> EmpiricalModel:
+        """An empty model of the right size."""
+        ...
+
+    def seed(self, rng: np.random.Generator) -> None:
+        """Take the stream of randomness for the run."""
+        ...
+
+    def reset(self, record: Record) -> int:
+        """Begin; the state it begins in."""
+        ...
+
+    def run(self, attempt: Attempt, s: int, record: Record, made: int, steps: int) -> tuple[int, int, Ended]:
+        """Follow an attempt, of which `made` steps were made, for at most `steps` more from state s.
+
+        Returns the state, the steps of the attempt made by now, and why it stopped.
+        """
+        ...

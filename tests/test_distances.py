@@ -1,0 +1,261 @@
+"""Hitting times: exact rational solves of every policy on tiny MDPs, closed forms, another implementation's numbers."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gosprl import PrecisionError, TabularMDP
+from gosprl.envs import make
+from gosprl.envs.lower_bounds import epsilon_wheel, one_state_modification, two_state_chain
+
+PROMISED = 1e-9  # relative error of hitting_times
+
+
+@st.composite
+def weights(draw, states=4, actions=3, values=(0, 0, 0, 1, 2, 9)):
+    """[S][A][S] whole numbers to be divided by their sum; a row of zeros is a missing action."""
+    S, A = draw(st.integers(1, states)), draw(st.integers(1, actions))
+    row = st.lists(st.sampled_from(values), min_size=S, max_size=S)
+    w = draw(st.lists(st.lists(row, min_size=A, max_size=A), min_size=S, max_size=S))
+    for s in range(S):
+        if not any(any(row) for row in w[s]):
+            w[s][draw(st.integers(0, A - 1))][draw(st.integers(0, S - 1))] = 1
+    return w
+
+
+def mdp_of(w):
+    P = np.array(w, dtype=float)
+    return TabularMDP(P / np.maximum(P.sum(axis=2, keepdims=True), 1))
+
+
+def solve_exactly(M, b):
+    """x with M x = b, by elimination over fractions; M is invertible."""
+    n = len(b)
+    rows = [[*M[i], b[i]] for i in range(n)]
+    for i in range(n):
+        pivot = next(k for k in range(i, n) if rows[k][i] != 0)
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [x / rows[i][i] for x in rows[i]]
+        for k in range(n):
+            if k != i and rows[k][i] != 0:
+                rows[k] = [x - rows[k][i] * y for x, y in zip(rows[k], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def exact_times(chain, goal):
+    """Expected steps to the goal in a Markov chain given by fractions, inf where it may never come."""
+    S = len(chain)
+
+    def ahead(s):
+        found, todo = {s}, [s]
+        while todo:
+            x = todo.pop()
+            new = {t for t in range(S) if x != goal and chain[x][t] > 0} - found
+            found |= new
+            todo += new
+        return found
+
+    sure = [s for s in range(S) if s != goal and all(goal in ahead(t) for t in ahead(s))]
+    M = [[(s == t) - chain[s][t] for t in sure] for s in sure]
+    times = dict(zip(sure, solve_exactly(M, [Fraction(1)] * len(sure)), strict=True))
+    times[goal] = Fraction(0)
+    return [times.get(s, np.inf) for s in range(S)]
+
+
+def best_of_all_policies(w):
+    S = len(w)
+    laws = [[[Fraction(x, sum(row)) for x in row] for row in actions if any(row)] for actions in w]
+    D = np.full((S, S), np.inf)
+    for policy in product(*laws):
+        for goal in range(S):
+            times = exact_times(policy, goal)
+            D[:, goal] = np.minimum(D[:, goal], [float(x) for x in times])
+    return D
+
+
+@given(weights())
+@settings(max_examples=100, deadline=None)
+def test_hitting_times_are_the_least_of_all_policies(w):
+    np.testing.assert_allclose(mdp_of(w).hitting_times(), best_of_all_policies(w), rtol=PROMISED)
+
+
+def assert_right_or_refused(mdp, expected, goals=slice(None)):
+    """Times beyond what doubles can certify may be refused, but never be wrong."""
+    try:
+        D = mdp.hitting_times()
+    except PrecisionError:
+        return
+    np.testing.assert_allclose(D[:, goals], expected, rtol=PROMISED)
+
+
+@given(weights(actions=2, values=(0, 0, 1, 10**3, 10**6)))
+@settings(max_examples=100, deadline=None)
+def test_hitting_times_by_rare_events_are_right_or_refused(w):
+    assert_right_or_refused(mdp_of(w), best_of_all_policies(w))
+
+
+@given(weights())
+@settings(max_examples=50, deadline=None)
+def test_diameters_are_the_largest_hitting_times(w):
+    mdp = mdp_of(w)
+    D = best_of_all_policies(w)
+    S = len(w)
+    expected = [max([D[s, t] for s in range(S) if s != t], default=0) for t in range(S)]
+    np.testing.assert_allclose(mdp.ssp_diameters(), expected, rtol=PROMISED)
+    assert mdp.diameter() == pytest.approx(max(expected), rel=PROMISED)
+
+
+@given(weights(states=8))
+@settings(max_examples=100, deadline=None)
+def test_triangle_inequality(w):
+    D = mdp_of(w).hitting_times()
+    for s, t, u in np.ndindex(len(w), len(w), len(w)):
+        assert D[s, u] <= (D[s, t] + D[t, u]) * (1 + 2 * PROMISED)
+
+
+@given(weights(states=8))
+@settings(max_examples=100, deadline=None)
+def test_hitting_times_solve_bellmans_equation(w):
+    mdp = mdp_of(w)
+    D = mdp.hitting_times()
+    S = len(w)
+    assert np.all(np.diag(D) == 0)
+    for s, t in np.ndindex(S, S):
+        if s != t:
+            rows = [np.array(row) / sum(row) for row in w[s] if any(row)]
+            ahead = [1 + sum(p * D[x, t] for x, p in enumerate(row) if p > 0) for row in rows]
+            assert D[s, t] == pytest.approx(min(ahead), rel=3 * PROMISED)
+
+
+def test_reference_domains(reference_domains):
+    for name, known in reference_domains.items():
+        mdp = make(name)
+        assert (mdp.num_states, mdp.num_actions, mdp.start) == (known["states"], known["actions"], known["start"])
+        rounding = 5e-10  # the file's
+        np.testing.assert_allclose(mdp.ssp_diameters(), known["D_s"], rtol=PROMISED, atol=rounding, err_msg=name)
+        np.testing.assert_allclose(mdp.diameter(), known["D"], rtol=PROMISED, atol=rounding, err_msg=name)
+
+
+def test_riverswim_as_printed():
+    printed = [5, 4, 4.7619, 8.0612, 11.3897, 14.7223]
+    np.testing.assert_array_equal(np.round(make("riverswim6").ssp_diameters(), 4), printed)
+    assert round(make("riverswim36").diameter(), 4) == 114.7222
+
+
+@pytest.mark.parametrize("q", [1, 0.9, 0.5, 0.3, 1e-1, 1e-3, 1e-5, 1e-7, 1e-9])
+def test_two_state_chain(q):
+    mdp = two_state_chain(q)
+    np.testing.assert_array_equal(mdp.hitting_times(), [[0, 1 / q], [1, 0]])
+    np.testing.assert_array_equal(mdp.ssp_diameters(), [1, 1 / q])
+    assert mdp.diameter() == 1 / q
+
+
+@pytest.mark.parametrize("nu", [0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12])
+def test_toy3(nu):
+    """States 0 and 2 alternate until state 1 comes up, with nu each time."""
+    from_0_to_2 = (1 + nu) / (1 - nu)  # x = 1 + nu (1 + x)
+    expected = [[0, 1 / nu, from_0_to_2], [1, 0, 1 + from_0_to_2], [1 + nu, 1 / nu, 0]]
+    mdp = make("toy3", nu=nu)
+    assert_right_or_refused(mdp, expected)
+    if nu >= 1e-6:
+        assert mdp.diameter() == pytest.approx(np.max(expected), rel=PROMISED)
+
+
+def test_epsilon_wheel():
+    """From rim to rim by the center: one step, then 1 / epsilon."""
+    mdp = epsilon_wheel([0.5, 1e-3, 1e-6])
+    np.testing.assert_allclose(
+        mdp.hitting_times(),
+        [[0, 2, 1e3, 1e6], [1, 0, 1e3 + 1, 1e6 + 1], [1, 3, 0, 1e6 + 1], [1, 3, 1e3 + 1, 0]],
+        rtol=PROMISED,
+    )
+
+
+def against_the_stream(length):
+    """A walk on 0 .. length: up with 1/4, else down; both ends reflect."""
+    s = np.arange(length + 1)
+    down, up = np.maximum(s - 1, 0), np.minimum(s + 1, length)
+    return TabularMDP((np.tile(s, 2), np.tile(0 * s, 2), np.append(down, up), np.repeat([0.75, 0.25], length + 1)))
+
+
+@pytest.mark.parametrize("length", [1, 5, 9, 15, 18, 22, 30])
+def test_a_walk_against_the_stream(length):
+    """The steps h_i from i to i + 1: h_0 = 4, h_i = 4 + 3 h_{i-1}, so h_i = 6 3^i - 2; from 0 to n 3^(n+1) - 3 - 2n."""
+    mdp = against_the_stream(length)
+    from_0 = [3 ** (n + 1) - 3 - 2 * n for n in range(length + 1)]
+    assert_right_or_refused(mdp, np.array([float(from_0[-1] - x) for x in from_0]), length)
+    if length <= 9:
+        assert mdp.diameter() == pytest.approx(from_0[-1], rel=PROMISED)
+
+
+@pytest.mark.parametrize("length", [4, 12, 24, 40])
+def test_runs_of_successes(length):
+    """Fair coins until n heads in a row: 2^(n + 1) - 2 tosses, 2^(k + 1) - 2 less when k of them are there."""
+    k = np.arange(length + 1)
+    parts = (
+        np.tile(k, 2),
+        np.tile(0 * k, 2),
+        np.append(0 * k, np.minimum(k + 1, length)),
+        np.full(2 * length + 2, 0.5),
+    )
+    mdp = TabularMDP(parts)
+    assert_right_or_refused(mdp, 2.0 ** (length + 1) - 2.0 ** (k + 1), length)
+    if length <= 12:
+        assert mdp.diameter() == pytest.approx(2 ** (length + 1) - 2, rel=PROMISED)
+
+
+def test_a_random_chain_against_an_exact_solve():
+    rng = np.random.default_rng(0)
+    w = rng.integers(0, 4, size=(12, 12)) * (rng.random((12, 12)) < 0.3)
+    w[np.arange(12), np.roll(np.arange(12), -1)] += 1  # a ring makes it communicating
+    chain = [[Fraction(int(x), int(row.sum())) for x in row] for row in w]
+    D = TabularMDP((w / w.sum(axis=1, keepdims=True))[:, None]).hitting_times()
+    for goal in range(12):
+        np.testing.assert_allclose(D[:, goal], [float(x) for x in exact_times(chain, goal)], rtol=PROMISED)
+
+
+@pytest.mark.parametrize("risk", [0.5, 1e-8, 1e-12, 1e-15])
+def test_nothing_leads_surely_to_a_state_that_chance_may_miss(risk):
+    """0 goes to 1 or, with the risk, to 2; both stay."""
+    D = TabularMDP([[[0, 1 - risk, risk]], [[0, 1, 0]], [[0, 0, 1]]]).hitting_times()
+    np.testing.assert_array_equal(D, [[0, np.inf, np.inf], [np.inf, 0, np.inf], [np.inf, np.inf, 0]])
+
+
+def test_a_risky_shortcut_is_not_taken():
+    """From 0, action 0 goes to 1 or, once in 1e12, into the trap 2; action 1 goes round by 3 and 4."""
+    s, a, s_next = [0, 0, 0, 1, 2, 3, 4], [0, 0, 1, 0, 0, 0, 0], [1, 2, 3, 1, 2, 4, 1]
+    mdp = TabularMDP((s, a, s_next, [1 - 1e-12, 1e-12, 1, 1, 1, 1, 1]))
+    np.testing.assert_array_equal(mdp.hitting_times()[:, 1], [3, 0, np.inf, 2, 1])
+
+
+def test_one_state_modification_of_four_rooms(reference_domains):
+    """The hitting times to the changed state stay as they are; all its actions lead to the state farthest from it."""
+    mdp = make("four_room43")
+    D = mdp.hitting_times()
+    modified = one_state_modification(mdp)
+    changed = np.flatnonzero(np.any(modified.dense() != mdp.dense(), axis=(1, 2)))
+    assert len(changed) == 1
+    far = modified.p(changed[0], 0)[0]
+    assert len(far) == 1
+    assert D[far[0], changed[0]] == pytest.approx(reference_domains["four_room43"]["D"], rel=2 * PROMISED)
+    np.testing.assert_allclose(modified.hitting_times()[:, changed[0]], D[:, changed[0]], rtol=2 * PROMISED)
+
+
+def test_results_are_copies():
+    mdp = two_state_chain(0.5)
+    mdp.hitting_times()[:] = 7
+    mdp.ssp_diameters()[:] = 7
+    np.testing.assert_array_equal(mdp.hitting_times(), [[0, 2], [1, 0]])
+    np.testing.assert_array_equal(mdp.ssp_diameters(), [1, 2])
+    assert mdp.diameter() == 2
+
+
+def test_one_state():
+    mdp = TabularMDP(np.ones((1, 2, 1)))
+    np.testing.assert_array_equal(mdp.hitting_times(), [[0]])
+    np.testing.assert_array_equal(mdp.ssp_diameters(), [0])
+    assert mdp.diameter() == 0

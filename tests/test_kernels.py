@@ -1,0 +1,142 @@
+"""Compiled kernels and the same Python run by the interpreter give the same bits."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# Every array that a kernel fills is printed as a digest of its bytes, so one different last bit is a different line.
+SCRIPT = """
+import hashlib
+import sys
+
+import numba
+import numpy as np
+
+called = set()
+if numba.config.DISABLE_JIT:  # see which kernels the interpreter runs
+    def note(frame, event, arg):
+        if event == "call" and frame.f_code.co_filename.endswith("_kernels.py"):
+            called.add(frame.f_code.co_name)
+    sys.setprofile(note)
+
+import gosprl
+from gosprl import _kernels, planner
+
+
+def show(name, *arrays):
+    parts = [np.ascontiguousarray(array) for array in arrays]
+    digests = [hashlib.sha256(part.tobytes()).hexdigest()[:16] for part in parts]
+    print(name, *(f"{part.dtype}{list(part.shape)}:{digest}" for part, digest in zip(parts, digests)))
+
+
+print("jit", not numba.config.DISABLE_JIT, hasattr(_kernels.solve, "py_func"))
+
+# counts, with a pool that has to grow, and one row's room that doubles twice
+rng = np.random.default_rng(0)
+S, A, n = 15, 2, 1500
+exists = rng.random((S, A)) < 0.8
+exists[:, 0] = True
+exists[:6] = True
+model = gosprl.EmpiricalModel(S, exists)
+pairs = np.argwhere(exists)
+likely = rng.dirichlet(np.full(S, 0.1), size=(S, A))
+likely[:, 0] = 0.8 * np.eye(S)[(np.arange(S) + 1) % S] + 0.2 * np.eye(S)
+likely[0, 1] = 1 / S
+pool = len(model._counts.succ)
+mark = 0
+for block in range(3):
+    s, a = pairs[rng.integers(len(pairs) - block, size=n // 3)].T
+    s_next = [rng.choice(S, p=likely[pair]) for pair in zip(s, a)]
+    model.update(s, a, s_next, rng.normal(size=len(s)))
+    show("counts", *model._counts)
+    show("changed", model.changed(mark))
+    mark = model.mark()
+    model.update(1, 1, 2)
+show("changed", model.changed(mark))
+assert len(model._counts.succ) > pool
+s, a, s_next, count = model.transitions()
+given = gosprl.EmpiricalModel.from_counts(s, a, s_next, count, states=S, actions=exists)
+show("from_counts", *given._counts)
+
+# confidence sets
+families = [gosprl.KL(0.1, 1.0), gosprl.KL(0.1, 0.03), gosprl.Bernstein(0.1, 0.02)]
+for family in families:
+    for source in (model, given):
+        intervals = family.intervals(source)
+        show(repr(family), intervals.lower, intervals.upper, intervals.each, intervals.total)
+ends = [(k, n, budget) for n in (1, 7, 1000) for k in range(0, n + 1, 1 + n // 9) for budget in (0.01, 3.0, 80.0)]
+show("kl", [_kernels.kl_lower(*end) for end in ends], [_kernels.kl_upper(*end) for end in ends])
+
+# planning; the trap 14 is closed for known dynamics, so that some states are out of reach
+P = np.where(exists[:, :, None], likely, 0)
+P[14] = P[13] = 0
+P[14, 0, 14] = P[13, 0, 14] = 1
+mdp = gosprl.TabularMDP(P)
+costs = rng.uniform(1, 4, (S, A))
+goals = [0, 7]
+systems = [(mdp, {})] + [(model, {"confidence": family}) for family in families]
+for system, options in systems:
+    for method in planner.METHODS:
+        plan = gosprl.plan(system, goals, costs=costs, method=method, rng=3, **options)
+        warm = gosprl.plan(system, [3], method=method, warm=plan, precision=1e-8, **options)
+        for result in (plan, warm):
+            show(method, result.values, result.policy, result.rows, result.leave)
+            print(result.sweeps, result.gap.hex(), result.residual.hex())
+            print(result.values.max() > 3, np.isinf(result.values).sum())
+
+# the pieces by themselves
+sets = planner.as_sets(model.rows, families[1].intervals(model))
+v = np.append(rng.uniform(0, 9, S - 1), _kernels.DEAD)
+goal = np.arange(S) == 2
+order, rank, prefix = np.arange(S), np.arange(S), np.zeros(S + 1)
+alive, usable = np.empty(S, dtype=bool), np.empty(len(model.rows), dtype=bool)
+_kernels.reach(sets, goal, alive, usable)
+show("reach", alive, usable)
+alive[-1] = False
+usable[:] = [_kernels.stays_alive(sets, r, alive, S - 1) for r in range(len(usable))]
+_kernels.rank_states(v, order, rank)
+_kernels.accumulate(v, order, S - 1, prefix)
+_kernels.sort_rows(sets, rank)
+show("sorted", order, rank, prefix, sets.succ, sets.lower, sets.upper)
+cost = np.ascontiguousarray(costs[exists])
+best, q, out = np.full(S, -1), np.full(len(cost), np.inf), v.copy()
+ends = _kernels.sweep(sets, cost, usable, goal, v, order, rank, prefix, S - 1, False, best, q, out)
+show("sweep", ends, best, q, out, usable)
+history = np.cumsum(rng.random((_kernels.HISTORY + 1, S)) * 0.5 ** np.arange(_kernels.HISTORY + 1)[:, None], axis=0)
+x = np.empty(S)
+print("extrapolate", _kernels.extrapolate(history, x))
+show("extrapolate", x)
+leave, policy = np.empty(S), np.empty(S, dtype=np.int64)
+_kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, rng.random(S), leave, policy)
+show("greedy", leave, policy)
+sys.setprofile(None)
+print("called", *sorted(called))
+"""
+
+COUNTING = {"touch", "slot_of", "record", "record_many", "touch_many", "changed_since"}
+CONFIDENCE = {"kl_upper", "kl_lower", "unseen_cap", "kl_intervals"}
+REACHABILITY = {"infeasible_row", "stays_alive", "is_open", "search_back", "predecessors", "reach"}
+OPERATOR = {"rank_states", "accumulate", "sort_rows", "sweep", "extrapolate", "evaluate", "solve", "greedy"}
+
+
+def output(**environment):
+    """What the script prints, as lines: whether it ran compiled, the digests, and the kernels that it saw called."""
+    root = Path(__file__).parents[1]
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
+    environment = inherited | environment | {"PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    mode, *digests, called = done.stdout.splitlines()
+    return mode, digests, called.split()[1:]
+
+
+def test_compiled_and_interpreted_kernels_agree_bit_for_bit():
+    mode, compiled, called = output()
+    assert mode == "jit True True"
+    assert called == []
+    mode, interpreted, called = output(NUMBA_DISABLE_JIT="1")
+    assert mode == "jit False False"
+    assert set(called) >= COUNTING | CONFIDENCE | REACHABILITY | OPERATOR
+    assert len(compiled) > 50
+    assert compiled == interpreted
