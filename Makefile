@@ -20,8 +20,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## the paper's domains: sizes, diameters, bounds, and the limit no collector can beat
-	$(BIN)/gosprl domains
+demo: $(READY)  ## collect 10 samples of every pair of the 4-room gridworld, beside the limit and a random walk
+	$(BIN)/gosprl collect four_room43 --need 10 --seed 0 --compare
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest
@@ -37,6 +37,8 @@ bench: $(READY)  ## speed and memory, side by side with a dense solver; writes b
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
+	$(BIN)/python -m evidence.known_dynamics
+	$(BIN)/python -m evidence.unknown_dynamics
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -13,7 +13,10 @@ T = TypeVar("T")
 
 def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: str) -> NDArray[np.int64]:
     """`value` as an int64 array whose entries all lie in [low, high), or are at least `low`."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{name}: expected whole numbers ({meaning}): {error}") from None
     if array.size == 0:
         return array.astype(np.int64)
     whole_floats = array.dtype.kind == "f" and bool(np.all(np.isfinite(array) & (array == np.floor(array))))
@@ -30,8 +33,18 @@ def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: s
     return array.astype(np.int64)
 
 
+def floats(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """`value` as a float64 array."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected numbers: {error}") from None
+
+
 def index(name: str, value: ArrayLike, size: int, meaning: str) -> int:
     """`value` as one int in [0, size)."""
+    if type(value) is int and 0 <= value < size:  # what loops call with
+        return value
     array = integers(name, value, 0, size, meaning)
     if array.ndim:
         raise InputError(f"{name}: expected {meaning} in 0..{size - 1}, got an array of shape {array.shape}")

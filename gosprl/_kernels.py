@@ -734,7 +734,7 @@ class Ledger(NamedTuple):
     state: NDArray[np.int64]  # [S] of each state, with any action
     visits: NDArray[np.int64]  # [S] N(s)
     unmet: NDArray[np.int64]  # [S] items of the state that are unmet
-    scalars: NDArray[np.int64]  # [2] states with unmet items, samples missing
+    scalars: NDArray[np.int64]  # [3] states with unmet items, samples missing, needed samples collected so far
 
 
 @njit(cache=True)
@@ -742,7 +742,8 @@ def settle(ledger, visits):
     """Count all unmet items anew."""
     ledger.visits[:] = 0
     ledger.unmet[:] = 0
-    ledger.scalars[:] = 0
+    ledger.scalars[0] = 0
+    ledger.scalars[1] = 0
     for r in range(len(visits)):
         ledger.visits[ledger.row_state[r]] += visits[r]
         ledger.unmet[ledger.row_state[r]] += visits[r] < ledger.pair[r]
@@ -760,8 +761,11 @@ def note(counts, ledger, row, s_next, reward):
         return False
     s = ledger.row_state[row]
     ledger.visits[s] += 1
-    ledger.scalars[1] -= counts.visits[row] <= ledger.pair[row]
-    ledger.scalars[1] -= ledger.visits[s] <= ledger.state[s]
+    gained = 0
+    gained += counts.visits[row] <= ledger.pair[row]
+    gained += ledger.visits[s] <= ledger.state[s]
+    ledger.scalars[1] -= gained
+    ledger.scalars[2] += gained
     fulfilled = 0
     fulfilled += counts.visits[row] == ledger.pair[row]
     fulfilled += ledger.visits[s] == ledger.state[s]
@@ -769,6 +773,23 @@ def note(counts, ledger, row, s_next, reward):
         ledger.unmet[s] -= fulfilled
         ledger.scalars[0] -= ledger.unmet[s] == 0
     return True
+
+
+@njit(cache=True)
+def note_many(counts, ledger, rows, s_next, rewards, steps, events, done, noted):
+    """Count transitions `done`, `done + 1`, ..., writing (step, states unmet) into `events` from `noted` on.
+
+    Returns the number of the first for which the pool had no room, and of the events written.
+    """
+    for i in range(done, len(rows)):
+        unmet = ledger.scalars[0]
+        if not note(counts, ledger, rows[i], s_next[i], rewards[i]):
+            return i, noted
+        if ledger.scalars[0] != unmet:
+            events[noted, 0] = steps[i]
+            events[noted, 1] = ledger.scalars[0]
+            noted += 1
+    return len(rows), noted
 
 
 @njit(cache=True)

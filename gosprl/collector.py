@@ -15,7 +15,7 @@ from gosprl import _checks, strategies
 from gosprl.confidence import KL
 from gosprl.errors import CollectionError, InputError
 from gosprl.model import EmpiricalModel
-from gosprl.progress import Progress
+from gosprl.progress import Progress, interrupts_heard
 from gosprl.record import UNLIMITED, Ended, Record
 from gosprl.requirements import as_requirement
 from gosprl.result import Result
@@ -23,7 +23,6 @@ from gosprl.strategies.base import Attempt, GivenUp
 from gosprl.systems import as_system
 from gosprl.systems.base import System
 
-SLICE = 20_000  # steps between two looks at the clock
 PATIENCE = 50_000  # steps without a needed sample, and at least half of all, before a warning
 
 
@@ -60,6 +59,7 @@ class Collector:
         streams = np.random.SeedSequence(seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         need = as_requirement(need, model.rows)
+        self._model = model
         self.record = Record(model, need, np.random.default_rng(streams[0]))
         self.attempts = 0
         self.given_up: GivenUp | None = None
@@ -67,14 +67,16 @@ class Collector:
         self._state: int | None = None  # where the last transition ended
         self._attempt: Attempt | None = None
         self._made = 0  # steps of the current attempt
-        self._asked: tuple[int, int] | None = None  # (state, row) of the question that is open
+        self._asked: tuple[int, int, int] | None = None  # (row, state, action) of the question that is open
+        self._given: Any = None  # the system as the user gave it
         self._system: Any = None
-        self._missing, self._last_gain, self._warned = UNLIMITED, 0, False
+        self._gained, self._last_gain, self._warned = 0, 0, False
         self._update_need()
 
     @property
     def model(self) -> EmpiricalModel:
-        return self.record.model
+        self.record.flush()
+        return self._model
 
     @property
     def done(self) -> bool:
@@ -83,27 +85,23 @@ class Collector:
 
     def ask(self, s: int) -> int:
         """The action to take in state s."""
-        s = int(_checks.integers("s", s, 0, self.model.num_states, "a state"))
-        if self._state is not None and self.model.terminal[self._state]:
+        s = _checks.index("s", s, self._model.num_states, "a state")
+        if self._state is not None and self._model.terminal[self._state]:
             self._reset_to(s)
         elif s != self._state:
             self._attempt = None
-        self.model.found[s] = True
+        self._model.found[s] = True
         row = self._next_row(s)
-        self._asked = (s, row)
-        return int(self.model.rows.action[row])
+        self._asked = (row, s, int(self._model.rows.action[row]))
+        return self._asked[2]
 
     def tell(self, s: int, a: int, s_next: int, reward: float = 0.0, terminated: bool = False) -> None:
         """What the action asked for led to; after a termination, the next state asked about is that of the reset."""
-        if self._asked is None or (int(s), int(a)) != self.model.rows.pair(self._asked[1]):
-            asked = (
-                "nothing"
-                if self._asked is None
-                else "state {} and action {}".format(*self.model.rows.pair(self._asked[1]))
-            )
+        if self._asked is None or (s, a) != self._asked[1:]:
+            asked = "nothing" if self._asked is None else "state {} and action {}".format(*self._asked[1:])
             raise InputError(f"tell: asked was {asked}, told were state {s} and action {a}; observe() takes anything")
-        s_next = int(_checks.integers("s_next", s_next, 0, self.model.num_states, "a state"))
-        row = self._asked[1]
+        s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
+        row = self._asked[0]
         self._asked = None
         self.record.arrive(row, s_next, float(reward), bool(terminated))
         self._made += 1
@@ -114,23 +112,24 @@ class Collector:
     def observe(self, s: int, a: int, s_next: int, reward: float = 0.0) -> None:
         """A transition that was not asked for; it counts like any other."""
         row = int(self.model.rows.index(s, a))
-        s_next = int(_checks.integers("s_next", s_next, 0, self.model.num_states, "a state"))
+        s_next = _checks.index("s_next", s_next, self.model.num_states, "a state")
         self.record.add(row, s_next, float(reward))
         self._attempt = None
 
     def run(self, system: Any, max_steps: int | None = None, progress: Any = None) -> Result:
         """Walk a system until done, or for `max_steps` more steps; may be called again to go on."""
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
-        walked: System = as_system(system)
-        with Progress(progress, self) as report:
+        walked: System = self._system if system is self._given else as_system(system)
+        self._stop = ""
+        with Progress(progress, self) as report, interrupts_heard(self.record):
             try:
-                self._begin(walked)
+                self._begin(system, walked)
                 last = self.record.steps + min(budget, UNLIMITED - self.record.steps)
-                while not self.done and self.record.steps < last:
-                    self._walk(walked, min(SLICE, last - self.record.steps))
+                while not (self.done or self.record.interrupted or self.record.steps >= last):
+                    self._walk(walked, min(walked.slice, last - self.record.steps))
                     self._watch(max_steps)
                     report()
-                self._stop = "met" if self.record.met else "unreachable" if self.given_up else "max_steps"
+                self._stop = self._why(self.record.interrupted)
             except KeyboardInterrupt:
                 self._attempt = None
                 self._stop = "interrupted"
@@ -156,7 +155,7 @@ class Collector:
             met=record.met,
             steps=record.steps,
             attempts=self.attempts,
-            stop=self._stop or ("met" if record.met else "unreachable" if self.given_up else "running"),
+            stop=self._stop or ("running" if not self.done else self._why(False)),
             counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
             unmet=record.unmet(),
             unreachable=given_up,
@@ -171,10 +170,15 @@ class Collector:
             strategy=self.strategy,
         )
 
-    def _begin(self, system: System) -> None:
+    def _why(self, interrupted: bool) -> str:
+        if self.record.met:
+            return "met"
+        return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"
+
+    def _begin(self, given: Any, system: System) -> None:
         if self._system is not system:
             system.seed(self._system_rng)
-            self._system = system
+            self._given, self._system = given, system
         if self._state is None:
             self._state = system.reset(self.record)
             self._update_need()
@@ -185,7 +189,9 @@ class Collector:
         if self._attempt is None and not self._new_attempt(self._state):
             return
         assert self._attempt is not None
+        self.record.flush()
         self._state, self._made, ended = system.run(self._attempt, self._state, self.record, self._made, steps)
+        self.record.flush()
         self._finish(None if ended == Ended.STEPS else ended)
 
     def _reset_to(self, s: int) -> None:
@@ -199,8 +205,8 @@ class Collector:
 
     def _watch(self, max_steps: int | None) -> None:
         """Warn, once, a user whose run may never end."""
-        if self.record.missing < self._missing:
-            self._missing, self._last_gain = self.record.missing, self.record.steps
+        if self.record.gained != self._gained:
+            self._gained, self._last_gain = self.record.gained, self.record.steps
         waited = self.record.steps - self._last_gain
         endless = max_steps is None and getattr(self.strategy, "reach", None) is None
         if endless and not self._warned and waited > PATIENCE and 2 * waited > self.record.steps:

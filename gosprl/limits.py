@@ -45,8 +45,8 @@ def ssp_diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
 def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = None) -> float:
     """Lower bound on the expected steps of any collector.
 
-    inf if some needed state cannot be reached surely, or is left for good too early on average; a finite value does not
-    show that the whole need can be met together.
+    inf where the need cannot be met surely, as far as simple conditions show (`_can_meet`, and that the program has a
+    solution); a finite value is no proof that it can.
 
     start
         The starting state, or its law [S]; by default `mdp.start`.
@@ -56,7 +56,7 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
 
     pair, state = split(need, mdp.rows)
     law = _start_law(mdp, start)
-    if not _can_reach(mdp, law, pair, state):
+    if not _can_meet(mdp, law, pair, state):
         return np.inf
     S, R = mdp.num_states, len(mdp.rows)
     row = np.repeat(np.arange(R), np.diff(mdp.ptr))
@@ -68,6 +68,8 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
     scale = np.where(stays, 1.0, leaving)
     leave = sparse.coo_array((np.where(stays, 0.0, 1.0), (mdp.rows.state, np.arange(R))), shape=(S, R))
     arrive = sparse.coo_array((mdp.prob[away] / scale[row[away]], (mdp.succ[away], row[away])), shape=(S, R))
+    if np.any(arrive.data <= TOO_SMALL):
+        raise PrecisionError(f"P has probabilities of {arrive.data.min():g}, which the program's solver takes for zero")
     flow = sparse.hstack([leave - arrive, sparse.eye_array(S)], format="csr")
     needed = np.flatnonzero(state)
     visits = sparse.coo_array((1 / scale, (mdp.rows.state, np.arange(R))), shape=(S, R)).tocsr()[needed]
@@ -82,8 +84,6 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
         method="highs",
     )
     if solution.status == 2:
-        if np.any(arrive.data < TOO_SMALL):
-            raise PrecisionError(f"the program has probabilities below {TOO_SMALL:g}, which its solver takes for zero")
         return np.inf  # some states are left for good before they were visited often enough
     if solution.status != 0:
         raise GosprlError(f"the linear program of the fluid limit was not solved: {solution.message}")
@@ -100,6 +100,8 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
 
     pair, state = split(need, mdp.rows)
     rows, states = np.flatnonzero(pair), np.flatnonzero(state)
+    if rows.size + states.size == 0:
+        return 0.0
     sizes = np.append(pair[rows], state[states]) + 1
     S = mdp.num_states
     levels = 1
@@ -110,8 +112,6 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
             f"need: the exact optimum is for tiny problems, at most {EXACT_LIMIT} augmented states; "
             f"this one has {levels} x {S}; fluid_limit gives a lower bound at any size"
         )
-    if levels == 1:
-        return 0.0
     stride = np.append(1, np.cumprod(sizes))[:-1]
     # [levels, item]: taken off the level by a sample of that item, nothing where it is needed no more
     step = stride * (np.arange(levels)[:, None] // stride % sizes > 0)
@@ -131,24 +131,38 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
 
 
 def _start_law(mdp: TabularMDP, start: ArrayLike | None) -> NDArray[np.float64]:
-    given = np.asarray(mdp.start if start is None else start)
+    given = np.asarray(mdp.start) if start is None else _checks.floats("start", start)
     S = mdp.num_states
     if given.ndim == 0:
         law = np.zeros(S)
         law[_checks.integers("start", given, 0, S, "a state")] = 1.0
         return law
-    law = given.astype(np.float64)
+    law = given.copy()
     if law.shape != (S,) or not np.all(law >= 0) or abs(law.sum() - 1) > 1e-6:
         raise InputError(f"start: expected a state or a law [S] = ({S},) that sums to one, got {start!r}")
     law /= law.sum()
     return law
 
 
-def _can_reach(mdp: TabularMDP, law: NDArray[np.float64], pair: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
-    """Whether each needed state can be reached surely from the start: a circulation far away satisfies the program."""
+def _can_meet(mdp: TabularMDP, law: NDArray[np.float64], pair: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
+    """Necessary conditions for meeting the need surely, which the program, happy with a circulation anywhere, misses.
+
+    The start must surely reach each needed state. Of any two needed items one is sampled first; then the other must
+    still be surely reachable, whatever the sample led to. An item needed twice must be so after itself.
+    """
     from gosprl.planner import surely_reaching
 
-    needed = np.unique(np.append(mdp.rows.state[pair > 0], np.flatnonzero(state)))
     if mdp.is_communicating():
         return True
-    return all(np.all(surely_reaching(mdp, s)[law > 0]) for s in needed)
+    rows, states = np.flatnonzero(pair), np.flatnonzero(state)
+    where = np.append(mdp.rows.state[rows], states)  # the state of each item
+    reaching = {int(s): surely_reaching(mdp, s) for s in np.unique(where)}
+    if not all(np.all(reached[law > 0]) for reached in reaching.values()):
+        return False
+    after = np.empty((len(where), len(where)), dtype=bool)  # [i, j]: j surely reachable after a sample of i
+    for j, target in enumerate(where):
+        by_row = np.logical_and.reduceat(reaching[int(target)][mdp.succ], mdp.ptr[:-1])
+        by_state = np.logical_or.reduceat(by_row, mdp.rows.ptr[:-1])
+        after[:, j] = np.append(by_row[rows], by_state[states])
+    twice = np.append(pair[rows], state[states]) > 1
+    return bool(np.all(after | after.T | np.eye(len(where), dtype=bool)) and np.all(np.diag(after)[twice]))

@@ -17,6 +17,7 @@ from gosprl.errors import InputError
 from gosprl.rows import Rows
 
 SUM_TOLERANCE = 1e-6  # how far a row may be from summing to one before it is an error; within, it is renormalised
+SMALLEST = 1e-200  # positive probabilities below this would overflow as times
 DENSE_LIMIT = 50_000_000  # entries above which a dense copy is refused
 
 ToyText = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
@@ -88,7 +89,7 @@ class TabularMDP:
         """The possible next states of a pair, increasing, and their probabilities."""
         row = int(self.rows.index(s, a))
         piece = slice(self.ptr[row], self.ptr[row + 1])
-        return self.succ[piece], self.prob[piece]
+        return self.succ[piece].copy(), self.prob[piece].copy()
 
     def dense(self) -> NDArray[np.float64]:
         """P as an array [S, A, S]; small MDPs only."""
@@ -169,7 +170,7 @@ class TabularMDP:
         return cls((s, a, s_next, p), start, rewards=rewards, states=S, actions=A, name=name)
 
     def _row_rewards(self, rewards: ArrayLike) -> NDArray[np.float64]:
-        means = np.asarray(rewards, dtype=float)
+        means = _checks.floats("rewards", rewards)
         shape = (self.num_states, self.num_actions)
         if means.shape != shape:
             raise InputError(f"rewards: expected mean rewards [S, A] = {shape}, got shape {means.shape}")
@@ -214,19 +215,19 @@ def _sparse_parts(
     s_next = _checks.integers("P[2] (s_next)", arrays[2], 0, bound, "states")
     S = int(max(s.max(), s_next.max())) + 1 if states is None else states
     A = int(a.max()) + 1 if actions is None else actions
-    return s, a, s_next, np.asarray(arrays[3], dtype=float), S, A
+    return s, a, s_next, _checks.floats("P[3] (p)", arrays[3]), S, A
 
 
 def _compress(
     s: NDArray[np.int64], a: NDArray[np.int64], s_next: NDArray[np.int64], p: NDArray[np.float64], S: int, A: int
 ) -> tuple[Rows, NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Sort the entries into rows, check that each row is a distribution, renormalise it, drop zeros."""
-    bad = np.flatnonzero(~(np.isfinite(p) & (p >= 0)))
+    bad = np.flatnonzero(~(np.isfinite(p) & (p >= 0)) | ((p > 0) & (p < SMALLEST)))
     if bad.size:
         i = bad[0]
-        raise InputError(
-            f"P: expected probabilities >= 0, got {p[i]} at (s, a, s_next) = ({s[i]}, {a[i]}, {s_next[i]})"
-        )
+        wanted = f"{SMALLEST:g} or more, or 0" if 0 < p[i] < 1 else ">= 0"
+        place = f"(s, a, s_next) = ({s[i]}, {a[i]}, {s_next[i]})"
+        raise InputError(f"P: expected probabilities {wanted}, got {p[i]} at {place}")
     if not np.all(p > 0):
         positive = p > 0
         s, a, s_next, p = s[positive], a[positive], s_next[positive], p[positive]

@@ -89,7 +89,7 @@ class EmpiricalModel:
             raise InputError(
                 f"s, a, s_next: expected numbers or arrays of one length, got {row.shape}, {successor.shape}"
             )
-        rewards = np.asarray(reward, dtype=float)
+        rewards = _checks.floats("reward", reward)
         if rewards.ndim and rewards.shape != row.shape:
             raise InputError(f"reward: expected a number or one per transition, got {rewards.shape} for {len(row)}")
         if not np.all(np.isfinite(rewards)):
@@ -144,7 +144,7 @@ class EmpiricalModel:
         """The rows whose counts changed since `mark`, last first; costs as many steps as there are."""
         from gosprl import _kernels
 
-        out = np.empty(min(len(self.rows), self.mark() - mark), dtype=np.int64)
+        out = np.empty(max(0, min(len(self.rows), self.mark() - mark)), dtype=np.int64)
         return out[: _kernels.changed_since(self._counts, mark, out)]
 
     def stored(
@@ -191,6 +191,8 @@ class EmpiricalModel:
         if not row.shape == successor.shape == number.shape or row.ndim != 1:
             shapes = (row.shape, successor.shape, number.shape)
             raise InputError(f"s, a, s_next, count: expected arrays of one length, got shapes {shapes}")
+        if number.sum(dtype=float) >= 2.0**62:
+            raise InputError(f"count: expected fewer than 2^62 visits in all, got {number.sum(dtype=float):g}")
         row, successor, number = row[number > 0], successor[number > 0], number[number > 0]
         keys, inverse = np.unique(row * model.num_states + successor, return_inverse=True)
         row, successor = np.divmod(keys, model.num_states)

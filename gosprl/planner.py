@@ -337,7 +337,7 @@ def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
 def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
     if costs is None:
         return np.ones(len(rows))
-    given = np.asarray(costs, dtype=float)
+    given = _checks.floats("costs", costs)
     S, A = rows.num_states, rows.num_actions
     if given.shape == (S,):
         cost = given[rows.state]

@@ -1,7 +1,11 @@
-"""Progress of a run: to a callable, or to the terminal."""
+"""Progress of a run, to a callable or to the terminal; and Ctrl-C, heard where nothing can be lost."""
 
+import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -51,3 +55,26 @@ def _line(status: dict[str, Any]) -> None:
             f"{status['attempts']:>8,} plans  {status['rate']:>9,.0f} steps/s"
         )
         sys.stderr.flush()
+
+
+@contextmanager
+def interrupts_heard(record: Any) -> Iterator[None]:
+    """Let Ctrl-C raise a flag, not an exception, which could fall between a step and its record; a second one raises.
+
+    Only the main thread hears signals; elsewhere nothing changes.
+    """
+    record.interrupted = False
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def heard(number: int, frame: Any) -> None:
+        if record.interrupted:
+            raise KeyboardInterrupt
+        record.interrupted = True
+
+    before = signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -13,6 +13,7 @@ from gosprl.requirements import Fixed, Requirement
 if TYPE_CHECKING:
     from gosprl.strategies.base import Attempt
 
+BUFFER = 4096  # transitions noted before they are counted
 UNLIMITED = np.iinfo(np.int64).max
 
 
@@ -38,6 +39,7 @@ class Record:
         self.model, self.need, self.rng = model, need, rng
         self.steps = 0
         self.resets = 0
+        self.interrupted = False
         self.events: list[tuple[int, float]] = []  # (step, proportion of states met) at each change
         self.ledger = Ledger(
             row_state=model.rows.state,
@@ -45,18 +47,21 @@ class Record:
             state=np.zeros(S, dtype=np.int64),
             visits=np.zeros(S, dtype=np.int64),
             unmet=np.zeros(S, dtype=np.int64),
-            scalars=np.zeros(2, dtype=np.int64),
+            scalars=np.zeros(3, dtype=np.int64),
         )
         self._mark = -1
+        self._state_needs = False
+        self._pending: list[tuple[int, int, float, int]] = []  # (row, s_next, reward, step) not yet counted
+        self._fresh: dict[int, int] = {}  # how many of them by row
 
     @property
     def met(self) -> bool:
         return int(self.ledger.scalars[0]) == 0
 
     @property
-    def missing(self) -> int:
-        """Samples still to be collected."""
-        return int(self.ledger.scalars[1])
+    def gained(self) -> int:
+        """Needed samples collected so far."""
+        return int(self.ledger.scalars[2])
 
     @property
     def proportion_met(self) -> float:
@@ -68,6 +73,7 @@ class Record:
         """Let the requirement look at what changed, and count anew what is unmet if it may have changed its mind."""
         from gosprl import _kernels
 
+        self.flush()
         first = self._mark < 0
         rows = self.model.changed(max(0, self._mark))
         self._mark = self.model.mark()
@@ -76,21 +82,39 @@ class Record:
             before = int(self.ledger.scalars[0])
             self.ledger.pair[:], self.ledger.state[:] = self.need.pair, self.need.state
             _kernels.settle(self.ledger, self.model._counts.visits)
+            self._state_needs = bool(self.ledger.state.any())
             if first or before != self.ledger.scalars[0]:
                 self.events.append((self.steps, self.proportion_met))
 
     def add(self, row: int, s_next: int, reward: float, *, step: bool = True) -> None:
-        """Count one transition; a reset costs no step."""
-        from gosprl import _kernels
-
-        counts, before = self.model._counts, int(self.ledger.scalars[0])
-        while not _kernels.note(counts, self.ledger, row, s_next, reward):
-            self.model._grow(int(counts.length[row]))
-            counts = self.model._counts
+        """Note one transition; a reset costs no step."""
         self.steps += step
         self.resets += not step
-        if self.ledger.scalars[0] != before:
-            self.events.append((self.steps, self.proportion_met))
+        self._pending.append((row, s_next, reward, self.steps))
+        self._fresh[row] = self._fresh.get(row, 0) + 1
+        if len(self._pending) >= BUFFER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Count what was noted. A call into compiled code costs as much as several steps, so they go in together."""
+        from gosprl import _kernels
+
+        if not self._pending:
+            return
+        rows, s_next, rewards, steps = (np.array(part) for part in zip(*self._pending, strict=True))
+        self._pending.clear()
+        self._fresh.clear()
+        events = np.empty((len(rows), 2), dtype=np.int64)
+        done = noted = 0
+        while done < len(rows):
+            done, noted = _kernels.note_many(
+                *(self.model._counts, self.ledger, rows, s_next.astype(np.int32), rewards.astype(float), steps),
+                *(events, done, noted),
+            )
+            if done < len(rows):
+                self.model._grow(int(self.model._counts.length[rows[done]]))
+        known = int(self.model.found.sum()) or self.model.num_states
+        self.events.extend((int(step), (known - int(unmet)) / known) for step, unmet in events[:noted])
 
     def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
         """Count one step, and what it tells about the state it led to."""
@@ -120,11 +144,14 @@ class Record:
 
     def ended(self, attempt: "Attempt", row: int, s_next: int, made: int) -> Ended | None:
         """Whether an attempt is over after `made` of its steps, the last by `row` to s_next."""
-        if self.met:
-            return Ended.MET
+        visits = int(self.model._counts.visits[row]) + self._fresh.get(row, 0)
+        if self._state_needs or visits == self.ledger.pair[row]:
+            self.flush()
+            if self.met:
+                return Ended.MET
         if attempt.goals[s_next]:
             return Ended.GOAL
-        if self.model._counts.visits[row] > attempt.limit[row]:
+        if visits > attempt.limit[row]:
             return Ended.LIMIT
         if made >= attempt.horizon:
             return Ended.HORIZON
@@ -132,6 +159,7 @@ class Record:
 
     def unmet(self) -> NDArray[np.void]:
         """What is missing: (state, action or -1 for any, needed, have)."""
+        self.flush()
         visits, rows = self.model.visits, self.model.rows
         short_rows = np.flatnonzero(visits < self.need.pair)
         short_states = np.flatnonzero(self.ledger.visits < self.need.state)

@@ -12,6 +12,8 @@ from gosprl.strategies.base import Attempt
 class System(Protocol):
     """Something that can be stepped through. States and rows are those of the model it makes."""
 
+    slice: int  # steps between two looks at the clock
+
     def model(self) -> EmpiricalModel:
         """An empty model of the right size."""
         ...

@@ -25,6 +25,8 @@ from gosprl.strategies.base import Attempt
 class Gymnasium:
     """Steps through an environment, in Python."""
 
+    slice = 1000
+
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         self.env = env
         observations = _discrete("observation_space", env.observation_space)
@@ -59,7 +61,7 @@ class Gymnasium:
             if model.terminal[s]:
                 s = self._reset(model)
                 record.add(row, s, 0.0, step=False)
-            elif steps == 0:
+            elif steps == 0 or record.interrupted:
                 return s, made, Ended.STEPS
             else:
                 observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action[row])

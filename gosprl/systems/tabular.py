@@ -1,4 +1,4 @@
-"""A TabularMDP as a system: simulated, an attempt in one compiled call, in chunks that hear Ctrl-C."""
+"""A TabularMDP as a system: simulated, an attempt in one compiled call, in slices that hear Ctrl-C."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from gosprl.record import Ended, Record
 from gosprl.requirements import Requirement, as_requirement
 from gosprl.strategies.base import Attempt
 
-CHUNK = 1_000_000  # steps a call, well under a second
-
 
 class Tabular:
     """Simulates a known MDP; one uniform a step, and one more for a Bernoulli reward."""
+
+    slice = 200_000
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.mdp = mdp
@@ -40,9 +40,9 @@ class Tabular:
         random = attempt.policy.dtype != np.int64
         rows = attempt.policy if not random else np.empty(0, dtype=np.int64)
         probabilities = attempt.policy if random else np.empty(0)
-        events = np.empty((min(steps, CHUNK, model.num_states + 1), 2), dtype=np.int64)
+        events = np.empty((min(steps, model.num_states + 1), 2), dtype=np.int64)
         while True:
-            steps_now = min(steps, CHUNK, attempt.horizon - made)
+            steps_now = min(steps, attempt.horizon - made)
             s, walked, noted, ended = _kernels.walk(
                 *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, mdp.noise == "bernoulli"),
                 *(model._counts, record.ledger, rows, probabilities, attempt.goals, attempt.limit),
