@@ -34,6 +34,7 @@ lint: $(READY)  ## check format, style and types
 bench: $(READY)  ## speed and memory, side by side with a dense solver; writes benchmarks/results
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/counting.py
+	$(BIN)/python benchmarks/collecting.py
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage

@@ -795,9 +795,11 @@ def note_many(counts, ledger, rows, s_next, rewards, steps, events, done, noted)
 @njit(cache=True)
 def walk(
     row_ptr, ptr, succ, prob, rewards, bernoulli, counts, ledger, policy, random_policy, goals, limit,
-    strategy_rng, system_rng, s, steps, events,
+    choices, uniforms, s, steps, events,
 ):  # fmt: skip
     """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform a step.
+
+    A step takes one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random.
 
     `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities. Writes (step,
     states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped).
@@ -814,13 +816,13 @@ def walk(
             if row < 0:
                 return s, step, noted, HANDED_BACK
         else:
-            u = strategy_rng.random()
+            u = choices[step]
             row = row_ptr[s]
             for row in range(row_ptr[s], row_ptr[s + 1]):
                 u -= random_policy[row]
                 if u < 0:
                     break
-        u = system_rng.random()
+        u = uniforms[step * (1 + bernoulli)]
         cumulative = 0.0
         j = ptr[row]
         for j in range(ptr[row], ptr[row + 1]):
@@ -829,7 +831,7 @@ def walk(
                 break
         reward = rewards[row]
         if bernoulli:
-            reward = 1.0 if system_rng.random() < reward else 0.0
+            reward = 1.0 if uniforms[2 * step + 1] < reward else 0.0
         unmet = ledger.scalars[0]
         s = succ[j]
         note(counts, ledger, row, s, reward)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ParamSpec, TypedDict
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
@@ -43,7 +44,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     add_completion=False,
-    help="Collect samples of every state-action pair of a system that can only be stepped through, in few steps.",
+    help="Collect samples of every state-action pair of a system that can only be stepped through, in few steps.\n\n"
+    "Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0`",
 )
 out = Console()
 err = Console(stderr=True)
@@ -69,7 +71,7 @@ def _exits(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except gosprl.InputError as error:
-            err.print(f"[bold red]error:[/] {error}", highlight=False)
+            err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
             raise typer.Exit(2) from None
         except typer.Exit:
             raise
@@ -201,7 +203,7 @@ def _environment(name: str, parameters: dict[str, Any]) -> Any:
 
     try:
         return gymnasium.make(name, **parameters)
-    except (gymnasium.error.Error, TypeError, ModuleNotFoundError) as error:
+    except Exception as error:
         known = ", ".join(gosprl.envs.names())
         raise gosprl.InputError(
             f"env: {name!r} is not one of our domains ({known}), nor Gymnasium's: {error}"
@@ -280,7 +282,7 @@ def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:
                 text.append("#" * width, style="dim")
                 continue
             heat = int(255 * (visits[state] / max(1, visits.max())) ** 0.5)
-            colour = "white" if heat < 128 else "black"
+            colour = "rgb(255,255,255)" if heat < 170 else "rgb(0,0,0)"
             text.append(f"{visits[state]:>{width}}", style=f"{colour} on rgb({heat},{heat // 2},{64 - heat // 4})")
             state += 1
         text.append("\n")

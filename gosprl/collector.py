@@ -4,6 +4,7 @@ A collector asks its strategy for an attempt, follows it, and when it ends asks 
 there. Compiled systems follow an attempt in one call; the Python engine below follows the same one step by step.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,7 @@ from gosprl.strategies.base import Attempt, GivenUp
 from gosprl.systems import as_system
 from gosprl.systems.base import System
 
+SLICE = 1000  # steps between two looks at the clock, if the system does not say
 PATIENCE = 50_000  # steps without a needed sample, and at least half of all, before a warning
 
 
@@ -55,8 +57,8 @@ class Collector:
                 raise InputError("states, actions: both are needed to begin")
             model = EmpiricalModel(states, actions)
         self.strategy = strategies.make(strategy, options)
-        self.seed = seed
-        streams = np.random.SeedSequence(seed).spawn(2)
+        self.seed = None if seed is None else _checks.whole("seed", seed, 0)
+        streams = np.random.SeedSequence(self.seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         need = as_requirement(need, model.rows)
         self._model = model
@@ -71,7 +73,13 @@ class Collector:
         self._given: Any = None  # the system as the user gave it
         self._system: Any = None
         self._gained, self._last_gain, self._warned = 0, 0, False
-        self._update_need()
+        try:
+            self._update_need()
+        except InputError:
+            raise
+        except Exception as error:
+            self._stop = "failed"
+            raise CollectionError(f"the requirement failed at once: {error}", self.result()) from error
 
     @property
     def model(self) -> EmpiricalModel:
@@ -84,12 +92,15 @@ class Collector:
         return self.record.met or self.given_up is not None
 
     def ask(self, s: int) -> int:
-        """The action to take in state s."""
+        """The action to take in state s; asking again before telling gives the same answer."""
         s = _checks.index("s", s, self._model.num_states, "a state")
+        if self._asked is not None and self._asked[1] == s:
+            return self._asked[2]
+        self._stop = ""
         if self._state is not None and self._model.terminal[self._state]:
             self._reset_to(s)
         elif s != self._state:
-            self._attempt = None
+            self._restart()
         self._model.found[s] = True
         row = self._next_row(s)
         self._asked = (row, s, int(self._model.rows.action[row]))
@@ -101,9 +112,9 @@ class Collector:
             asked = "nothing" if self._asked is None else "state {} and action {}".format(*self._asked[1:])
             raise InputError(f"tell: asked was {asked}, told were state {s} and action {a}; observe() takes anything")
         s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
-        row = self._asked[0]
+        row, reward = self._asked[0], _finite(reward)
+        self.record.arrive(row, s_next, reward, bool(terminated))
         self._asked = None
-        self.record.arrive(row, s_next, float(reward), bool(terminated))
         self._made += 1
         self._state = s_next
         if self._attempt is not None:
@@ -113,8 +124,9 @@ class Collector:
         """A transition that was not asked for; it counts like any other."""
         row = int(self.model.rows.index(s, a))
         s_next = _checks.index("s_next", s_next, self.model.num_states, "a state")
-        self.record.add(row, s_next, float(reward))
-        self._attempt = None
+        self.record.add(row, s_next, _finite(reward))
+        self.record.flush()
+        self._restart()
 
     def run(self, system: Any, max_steps: int | None = None, progress: Any = None) -> Result:
         """Walk a system until done, or for `max_steps` more steps; may be called again to go on."""
@@ -126,17 +138,17 @@ class Collector:
                 self._begin(system, walked)
                 last = self.record.steps + min(budget, UNLIMITED - self.record.steps)
                 while not (self.done or self.record.interrupted or self.record.steps >= last):
-                    self._walk(walked, min(walked.slice, last - self.record.steps))
+                    self._walk(walked, min(getattr(walked, "slice", SLICE), last - self.record.steps))
                     self._watch(max_steps)
                     report()
                 self._stop = self._why(self.record.interrupted)
             except KeyboardInterrupt:
-                self._attempt = None
+                self._drop_attempt(walked)
                 self._stop = "interrupted"
             except Exception as error:
                 if isinstance(error, InputError) and self.record.steps == 0:
                     raise
-                self._attempt = None
+                self._drop_attempt(walked)
                 self._stop = "failed"
                 raise CollectionError(
                     f"the run failed after {self.record.steps} steps: {error}", self.result()
@@ -146,24 +158,26 @@ class Collector:
     def result(self) -> Result:
         """What was collected so far."""
         record, model = self.record, self.model
+        pair, state = record.needed()
+        unmet = record.unmet()
         S = model.num_states
         curve = np.empty(len(record.events), dtype=[("step", np.int64), ("proportion", np.float64)])
         curve[:] = record.events
-        wanted = np.bincount(model.rows.state, weights=record.need.pair, minlength=S) + record.need.state
-        given_up = {} if self.given_up is None else dict.fromkeys(self.given_up.states, self.given_up.test)
+        wanted = np.bincount(model.rows.state, weights=pair, minlength=S) + state
+        given_up = {} if self.given_up is None else self.given_up.states
         return Result(
-            met=record.met,
+            met=len(unmet) == 0,
             steps=record.steps,
             attempts=self.attempts,
-            stop=self._stop or ("running" if not self.done else self._why(False)),
+            stop=self._why(False) if self.done else self._stop or "running",
             counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
-            unmet=record.unmet(),
+            unmet=unmet,
             unreachable=given_up,
             curve=curve,
             model=model,
             guarantee=self.strategy.guarantee,
             states=int((wanted > 0).sum()),
-            pairs=int((record.need.pair > 0).sum()),
+            pairs=int((pair > 0).sum()),
             resets=record.resets,
             unseen=_unseen(model, getattr(self.strategy, "delta", 0.1)),
             seed=self.seed,
@@ -197,7 +211,10 @@ class Collector:
     def _reset_to(self, s: int) -> None:
         """The transition that a reset makes: planned with like any other, but no step."""
         assert self._state is not None
-        row = self._next_row(self._state)
+        if self._attempt is None and not self._new_attempt(self._state):
+            raise InputError("ask: there is nothing left to collect; look at `done` first")
+        row = int(self._model.rows.ptr[self._state])
+        self._model.found[s] = True
         self.record.add(row, s, 0.0, step=False)
         self._state = s
         if self._attempt is not None:
@@ -244,12 +261,34 @@ class Collector:
         self.attempts += answer.horizon > 1
         return True
 
+    def _drop_attempt(self, system: System) -> None:
+        """After an exception, the walk goes on from where the last recorded step led."""
+        self._restart()
+        if self._state is not None:
+            self._state = getattr(system, "state", self._state)
+
     def _finish(self, ended: Ended | None) -> None:
         if ended is not None:
             self._attempt = None
+        if ended == Ended.TELEPORT:
+            self._restart()
+        if ended == Ended.MET:
+            self._update_need()  # it may want more, now that it sees what the last step brought
+
+    def _restart(self) -> None:
+        """The walk does not go on from where the last attempt ended, or not with what it knew."""
+        self._attempt = None
+        if hasattr(self.strategy, "restart"):
+            self.strategy.restart()
 
     def _update_need(self) -> None:
         self.record.update_need()
+
+
+def _finite(reward: float) -> float:
+    if not math.isfinite(reward):
+        raise InputError(f"reward: expected a finite number, got {reward}")
+    return float(reward)
 
 
 def _unseen(model: EmpiricalModel, delta: float) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.confidence import Intervals
+from gosprl.errors import PrecisionError
 from gosprl.mdp import TabularMDP
 from gosprl.planner import METHODS, as_sets, solve
 
@@ -38,6 +39,8 @@ def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
     leaving = np.bincount(row, weights=np.where(loop, 0.0, mdp.prob), minlength=len(mdp.rows))
     keep = ~loop | (leaving[row] == 0)
     scale = np.where(leaving == 0, 1.0, leaving)
+    if scale.min() < 1e-300:
+        raise PrecisionError(f"an action leaves its state with probability {scale.min():g}: no double holds such times")
     prob = mdp.prob[keep] / scale[row[keep]]
     ptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=len(mdp.rows)))])
     zeros = np.zeros(len(mdp.rows))

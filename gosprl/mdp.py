@@ -17,7 +17,6 @@ from gosprl.errors import InputError
 from gosprl.rows import Rows
 
 SUM_TOLERANCE = 1e-6  # how far a row may be from summing to one before it is an error; within, it is renormalised
-SMALLEST = 1e-200  # positive probabilities below this would overflow as times
 DENSE_LIMIT = 50_000_000  # entries above which a dense copy is refused
 
 ToyText = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
@@ -222,12 +221,12 @@ def _compress(
     s: NDArray[np.int64], a: NDArray[np.int64], s_next: NDArray[np.int64], p: NDArray[np.float64], S: int, A: int
 ) -> tuple[Rows, NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Sort the entries into rows, check that each row is a distribution, renormalise it, drop zeros."""
-    bad = np.flatnonzero(~(np.isfinite(p) & (p >= 0)) | ((p > 0) & (p < SMALLEST)))
+    bad = np.flatnonzero(~(np.isfinite(p) & (p >= 0)))
     if bad.size:
         i = bad[0]
-        wanted = f"{SMALLEST:g} or more, or 0" if 0 < p[i] < 1 else ">= 0"
-        place = f"(s, a, s_next) = ({s[i]}, {a[i]}, {s_next[i]})"
-        raise InputError(f"P: expected probabilities {wanted}, got {p[i]} at {place}")
+        raise InputError(
+            f"P: expected probabilities >= 0, got {p[i]} at (s, a, s_next) = ({s[i]}, {a[i]}, {s_next[i]})"
+        )
     if not np.all(p > 0):
         positive = p > 0
         s, a, s_next, p = s[positive], a[positive], s_next[positive], p[positive]

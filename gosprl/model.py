@@ -105,12 +105,16 @@ class EmpiricalModel:
         """State s is terminal: of its rows only the first is left, and stands for the reset."""
         first, last = self.rows.ptr[s], self.rows.ptr[s + 1]
         if self._counts.visits[first:last].any():
-            raise GosprlError(
-                f"state {self.states[s]} was entered both with and without termination; what ends an episode must be "
-                "part of the state"
-            )
+            raise self.ends_sometimes(s)
         self.terminal[s] = True
         self.enabled[first + 1 : last] = False
+
+    def ends_sometimes(self, s: int) -> GosprlError:
+        """The error for a state that is terminal and is not."""
+        return GosprlError(
+            f"state {self.states[s]} was entered both with and without termination; what ends an episode must be part "
+            "of the state"
+        )
 
     def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Arrays (s, a, s_next, count) of everything observed, sorted."""

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.errors import GosprlError
 from gosprl.model import EmpiricalModel
-from gosprl.requirements import Fixed, Requirement
+from gosprl.requirements import Fixed, Found, Requirement, checked
 
 if TYPE_CHECKING:
     from gosprl.strategies.base import Attempt
@@ -65,9 +64,12 @@ class Record:
 
     @property
     def proportion_met(self) -> float:
-        """Of all states; of those found, where the states are not known in advance."""
-        known = int(self.model.found.sum()) or self.model.num_states
-        return (known - int(self.ledger.scalars[0])) / known
+        """Of all states; of those with a requirement, where the states are not known in advance."""
+        return (self._known - int(self.ledger.scalars[0])) / self._known
+
+    @property
+    def _known(self) -> int:
+        return self.need.known if isinstance(self.need, Found) else self.model.num_states
 
     def update_need(self) -> None:
         """Let the requirement look at what changed, and count anew what is unmet if it may have changed its mind."""
@@ -80,7 +82,7 @@ class Record:
         self.need.update(self.model, rows)
         if first or not isinstance(self.need, Fixed):
             before = int(self.ledger.scalars[0])
-            self.ledger.pair[:], self.ledger.state[:] = self.need.pair, self.need.state
+            self.ledger.pair[:], self.ledger.state[:] = checked(self.need, self.model.rows)
             _kernels.settle(self.ledger, self.model._counts.visits)
             self._state_needs = bool(self.ledger.state.any())
             if first or before != self.ledger.scalars[0]:
@@ -113,7 +115,7 @@ class Record:
             )
             if done < len(rows):
                 self.model._grow(int(self.model._counts.length[rows[done]]))
-        known = int(self.model.found.sum()) or self.model.num_states
+        known = self._known
         self.events.extend((int(step), (known - int(unmet)) / known) for step, unmet in events[:noted])
 
     def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
@@ -121,10 +123,8 @@ class Record:
         model = self.model
         if terminated != model.terminal[s_next]:
             if model.terminal[s_next]:
-                raise GosprlError(
-                    f"state {model.states[s_next]} was entered both with and without termination; what ends an episode "
-                    "must be part of the state"
-                )
+                raise model.ends_sometimes(s_next)
+            self.flush()
             model.end_in(s_next)
         model.found[s_next] = True
         self.add(row, s_next, reward)
@@ -157,16 +157,21 @@ class Record:
             return Ended.HORIZON
         return None
 
+    def needed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What is needed as far as is known now, per row [R] and per state [S]."""
+        self.flush()
+        return (self.need.now(self.model) if isinstance(self.need, Found) else self.ledger.pair), self.ledger.state
+
     def unmet(self) -> NDArray[np.void]:
         """What is missing: (state, action or -1 for any, needed, have)."""
-        self.flush()
+        pair, state = self.needed()
         visits, rows = self.model.visits, self.model.rows
-        short_rows = np.flatnonzero(visits < self.need.pair)
-        short_states = np.flatnonzero(self.ledger.visits < self.need.state)
+        short_rows = np.flatnonzero(visits < pair)
+        short_states = np.flatnonzero(self.ledger.visits < state)
         kind = [("state", np.int64), ("action", np.int64), ("needed", np.int64), ("have", np.int64)]
         out = np.empty(len(short_rows) + len(short_states), dtype=kind)
         out["state"] = np.append(rows.state[short_rows], short_states)
         out["action"] = np.append(rows.action[short_rows], np.full(len(short_states), -1))
-        out["needed"] = np.append(self.need.pair[short_rows], self.need.state[short_states])
+        out["needed"] = np.append(pair[short_rows], state[short_states])
         out["have"] = np.append(visits[short_rows], self.ledger.visits[short_states])
         return out

@@ -36,6 +36,25 @@ class Fixed:
         """Nothing changes."""
 
 
+class Found:
+    """`samples` of every action of every state found so far, terminal states aside."""
+
+    def __init__(self, samples: int, model: EmpiricalModel) -> None:
+        self.samples = samples
+        self.pair = np.zeros(len(model.rows), dtype=np.int64)
+        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.known = 1  # states with a requirement, of which a proportion is met
+
+    def now(self, model: EmpiricalModel) -> NDArray[np.int64]:
+        """[R] what is needed of the states found by now."""
+        wanted = model.found & ~model.terminal
+        return np.where(wanted[model.rows.state], self.samples, 0)
+
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        self.pair = self.now(model)
+        self.known = max(1, int((model.found & ~model.terminal).sum()))
+
+
 class Asked:
     """A callable (model) -> array [S] or [S, A], asked before every attempt: the slow convenience."""
 
@@ -64,6 +83,18 @@ def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.in
         s, a = np.argwhere((given > 0) & ~exists)[0]
         raise InputError(f"need: action {a} does not exist in state {s}, but {given[s, a]} samples of it are asked for")
     return pair, np.zeros(S, dtype=np.int64)
+
+
+def checked(need: Requirement, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The arrays of a requirement, after checking them."""
+    pair = _checks.integers("need.pair", need.pair, 0, None, "numbers of samples")
+    state = _checks.integers("need.state", need.state, 0, None, "numbers of samples")
+    if pair.shape != (len(rows),) or state.shape != (rows.num_states,):
+        raise InputError(
+            f"need: expected pair [R] = ({len(rows)},) and state [S] = ({rows.num_states},), "
+            f"got {pair.shape} and {state.shape}"
+        )
+    return pair, state
 
 
 def as_requirement(need: Any, rows: Rows) -> Requirement:

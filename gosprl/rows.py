@@ -57,6 +57,10 @@ class Rows:
             raise InputError(f"a: action {a.ravel()[i]} does not exist in state {s.ravel()[i]}")
         return row
 
+    def same(self, other: "Rows") -> bool:
+        """Whether the same actions exist in the same states."""
+        return np.array_equal(self.ptr, other.ptr) and np.array_equal(self.action, other.action)
+
     def pair(self, row: int) -> tuple[int, int]:
         """(s, a) of one row."""
         return int(self.state[row]), int(self.action[row])

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -101,6 +101,7 @@ def test_bernstein_is_the_printed_radius(delta, scale):
 # KL
 
 
+@settings(deadline=None)  # the first call may compile
 @given(st.integers(1, 10**7), st.floats(0, 1), st.floats(0.1, 200))
 def test_kl_ends_against_a_root_finder(n, share, budget):
     """Budgets from 0.1: at scale 1 they are above 3, and far smaller ones drown in the rounding of kl at large n."""
@@ -114,6 +115,7 @@ def test_kl_ends_against_a_root_finder(n, share, budget):
     assert 0 <= got_low <= k / n <= got_high <= 1
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**6), st.floats(1e-3, 200))
 def test_kl_ends_where_all_or_nothing_was_seen(n, budget):
     assert _kernels.kl_lower(0, n, budget) == 0
@@ -122,6 +124,7 @@ def test_kl_ends_where_all_or_nothing_was_seen(n, budget):
     assert _kernels.kl_lower(n, n, budget) == pytest.approx(math.exp(-budget / n), rel=0, abs=1e-15)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 10**6), st.floats(0, 1), st.floats(1e-3, 100), st.floats(0, 20))
 def test_a_larger_budget_gives_a_wider_set(n, share, budget, more):
     k = round(share * n)

@@ -25,8 +25,7 @@ class Attempt:
 class GivenUp:
     """A strategy's word that what is still needed is out of reach."""
 
-    states: tuple[int, ...]
-    test: str  # which test said so
+    states: dict[int, str]  # each state, and which test said so
 
 
 class Strategy(Protocol):
@@ -35,6 +34,10 @@ class Strategy(Protocol):
     @property
     def guarantee(self) -> str:
         """Which promise holds for the run."""
+        ...
+
+    def restart(self) -> None:
+        """Told when the walk does not go on from where the last attempt ended: a teleport."""
         ...
 
     def attempt(

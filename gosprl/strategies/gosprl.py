@@ -12,7 +12,7 @@ An attempt k, started in state s at time t_k:
 
 GOSPRL-L stops when what is needed is too far away, by either of two tests:
 
-    optimistic distance   the optimistic value from the current state to all remaining goals exceeds L. Under the
+    optimistic distance   the optimistic number of steps from the current state to the goals exceeds L. Under the
                           confidence sets' event the true one does too: at level delta these goals are beyond L.
     paper's threshold     the steps so far exceed alpha (j L + L^{3/2} S^2 A) in the j-th episode (the j-th needed
                           sample). The theorem gives no alpha nor its logarithms, so this test certifies nothing. (The
@@ -78,6 +78,7 @@ class Gosprl:
     _select: Select = field(init=False, repr=False)
     _work: Workspace | None = field(init=False, repr=False, default=None)
     _history: History | None = field(init=False, repr=False, default=None)
+    _lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
     _heading: NDArray[np.bool_] | None = field(
         init=False, repr=False, default=None
     )  # goals of the walk that just ended
@@ -111,6 +112,9 @@ class Gosprl:
             return f"that of {type(self.confidence).__name__}"
         return f"delta={self.delta:g}" if self.scale >= 1 else f"heuristic: scale {self.scale:g}"
 
+    def restart(self) -> None:
+        self._heading = None
+
     def attempt(
         self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
@@ -121,27 +125,30 @@ class Gosprl:
         at_goal = came_to or not self.duplicate_start
         if at_goal and (row := _largest_gap(gap, model, s, rng)) >= 0:
             return _one_step(model, s, row)
-        under, remaining = _under_sampled(gap, need, model)
-        history = self._remember(model, remaining)
-        goals = self._select(under, history, rng)
-        rows, leave = self._plan(model, goals, t, rng)
-        if self.reach is not None and (test := self._too_far(model, need, goals, under, leave, s, t, rng)):
-            return GivenUp(tuple(int(x) for x in np.flatnonzero(under)), test)
-        if rows[s] < 0:
-            return GivenUp(tuple(int(x) for x in np.flatnonzero(goals)), "no path, whatever the dynamics in the sets")
+        while True:
+            under, remaining = _under_sampled(gap, need, model)
+            under[list(self._lost)] = False
+            if not under.any():
+                return GivenUp(self._lost)
+            goals = self._select(under, self._remember(model, remaining), rng)
+            rows, leave = self._plan(model, goals, t, rng, self.costs)
+            lost, test = self._out_of_reach(model, need, goals, under, leave, s, t, rng)
+            if not test:
+                break
+            self._lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
         self._heading = goals
         N = model.visits
         return Attempt(rows, goals, N + np.maximum(N, 1), UNLIMITED)
 
     def _plan(
-        self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator
+        self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator, costs: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         if self._work is None:
-            if self.dynamics is not None and len(self.dynamics.rows) != len(model.rows):
+            if self.dynamics is not None and not self.dynamics.rows.same(model.rows):
                 raise InputError("dynamics: expected the same states and actions as the system's")
             self._work = Workspace(model, self._family)
         self._work.refresh()
-        given: Any = self.costs(model) if callable(self.costs) else self.costs
+        given: Any = costs(model) if callable(costs) else costs
         cost = row_costs(given, model.rows)
         if given is not None and cost.min() < 1:
             raise InputError(f"costs: expected costs in [1, c_max], got {cost.min()}")
@@ -162,7 +169,7 @@ class Gosprl:
             self._history.tried[self._heading] += 1
             self._history.succeeded[self._heading] += came_to
 
-    def _too_far(
+    def _out_of_reach(
         self,
         model: EmpiricalModel,
         need: Requirement,
@@ -172,20 +179,25 @@ class Gosprl:
         s: int,
         t: int,
         rng: np.random.Generator,
-    ) -> str:
-        L = float(self.reach or 0)
-        if leave[s] > L:
-            if np.any(goals != under):
-                _, leave = self._plan(model, under, t, rng)
+    ) -> tuple[NDArray[np.bool_], str]:
+        """States to give up, and the test that says so; "" if none does."""
+        if leave[s] == np.inf:
+            return goals, "no path, whatever the dynamics in the sets"
+        if self.reach is None:
+            return goals, ""
+        L = float(self.reach)
+        if leave[s] > L and not goals[s]:  # a goal that is being left is 0 steps away
+            if self.costs is not None:
+                _, leave = self._plan(model, goals, t, rng, None)  # reach counts steps, whatever they cost
             if leave[s] > L:
-                return f"optimistic distance {leave[s]:.4g} > L = {L:g}"
+                return goals, f"optimistic distance {leave[s]:.4g} > L = {L:g}"
         if self.reach_constant is not None:
             visits = np.add.reduceat(model.visits, model.rows.ptr[:-1])
             j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(visits, need.state).sum()
             bound = self.reach_constant * (j * L + L**1.5 * model.num_states**2 * model.num_actions)
             if t - 1 > bound:
-                return f"paper's threshold: {t - 1} steps > {bound:.4g}"
-        return ""
+                return under, f"paper's threshold: {t - 1} steps > {bound:.4g}"
+        return goals, ""
 
 
 def _under_sampled(

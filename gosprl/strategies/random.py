@@ -19,6 +19,9 @@ class Random:
     def guarantee(self) -> str:
         return "none: a random walk"
 
+    def restart(self) -> None:
+        """One state is as good as another."""
+
     def attempt(self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator) -> Attempt:
         enabled = model.enabled
         number = np.add.reduceat(enabled.astype(float), model.rows.ptr[:-1])

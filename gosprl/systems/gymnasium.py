@@ -12,13 +12,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.model import EmpiricalModel
 from gosprl.record import Ended, Record
-from gosprl.requirements import Requirement, as_requirement
+from gosprl.requirements import Found, Requirement, as_requirement
 from gosprl.strategies.base import Attempt
 
 
@@ -34,6 +33,7 @@ class Gymnasium:
         self._states, self._first_state = int(observations.n), int(observations.start)
         self._actions, self._first_action = int(actions.n), int(actions.start)
         self._seed: int | None = None
+        self.state = 0
 
     def model(self) -> EmpiricalModel:
         model = EmpiricalModel(self._states, self._actions)
@@ -55,18 +55,20 @@ class Gymnasium:
     def run(self, attempt: Attempt, s: int, record: Record, made: int, steps: int) -> tuple[int, int, Ended]:
         model, action = record.model, record.model.rows.action
         while True:
-            row = record.choose(attempt, s)
-            if row < 0:
-                return s, made, Ended.HANDED_BACK
             if model.terminal[s]:
+                row = int(model.rows.ptr[s])
                 s = self._reset(model)
                 record.add(row, s, 0.0, step=False)
             elif steps == 0 or record.interrupted:
                 return s, made, Ended.STEPS
             else:
+                row = record.choose(attempt, s)
+                if row < 0:
+                    return s, made, Ended.HANDED_BACK
                 observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action[row])
                 s = self._index(observation)
                 record.arrive(row, s, float(reward), bool(terminated))
+                self.state = s
                 made, steps = made + 1, steps - 1
                 if truncated and not terminated:
                     s = self._reset(model)
@@ -78,7 +80,9 @@ class Gymnasium:
     def _reset(self, model: EmpiricalModel) -> int:
         observation, _ = self.env.reset(seed=self._seed)
         self._seed = None
-        s = self._index(observation)
+        s = self.state = self._index(observation)
+        if model.terminal[s]:
+            raise model.ends_sometimes(s)
         model.found[s] = True
         return s
 
@@ -88,18 +92,6 @@ class Gymnasium:
                 f"the environment left its observation space {self.env.observation_space}: {observation!r}"
             )
         return int(observation) - self._first_state
-
-
-class Found:
-    """`samples` of every action of every state found so far, terminal states aside."""
-
-    def __init__(self, samples: int, model: EmpiricalModel) -> None:
-        self.samples = samples
-        self.pair = np.zeros(len(model.rows), dtype=np.int64)
-        self.state = np.zeros(model.num_states, dtype=np.int64)
-
-    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
-        self.pair[:] = np.where((model.found & ~model.terminal)[model.rows.state], self.samples, 0)
 
 
 def _discrete(name: str, space: Any) -> spaces.Discrete:

@@ -3,12 +3,16 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.record import Ended, Record
 from gosprl.requirements import Requirement, as_requirement
 from gosprl.strategies.base import Attempt
+
+BLOCK = 4096  # steps a compiled call
+_NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 class Tabular:
@@ -18,7 +22,9 @@ class Tabular:
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.mdp = mdp
+        self.state = mdp.start
         self._rng = np.random.default_rng()
+        self._ahead = np.empty(0)  # uniforms drawn and not yet used
         self._rewards = np.zeros(len(mdp.rows)) if mdp.rewards is None else mdp.rewards
 
     def model(self) -> EmpiricalModel:
@@ -29,6 +35,7 @@ class Tabular:
 
     def seed(self, rng: np.random.Generator) -> None:
         self._rng = rng
+        self._ahead = np.empty(0)
 
     def reset(self, record: Record) -> int:
         return self.mdp.start
@@ -36,19 +43,25 @@ class Tabular:
     def run(self, attempt: Attempt, s: int, record: Record, made: int, steps: int) -> tuple[int, int, Ended]:
         from gosprl import _kernels
 
-        mdp, model = self.mdp, record.model
+        mdp, model, S = self.mdp, record.model, record.model.num_states
         random = attempt.policy.dtype != np.int64
-        rows = attempt.policy if not random else np.empty(0, dtype=np.int64)
-        probabilities = attempt.policy if random else np.empty(0)
-        events = np.empty((min(steps, model.num_states + 1), 2), dtype=np.int64)
+        rows, probabilities = (_NO_ROWS, attempt.policy) if random else (attempt.policy, _NO_NUMBERS)
+        events = np.empty((min(steps, S + 1), 2), dtype=np.int64)
+        each = 2 if mdp.noise == "bernoulli" else 1  # uniforms a step
         while True:
-            steps_now = min(steps, attempt.horizon - made)
+            now = min(steps, attempt.horizon - made, BLOCK)
+            uniforms = self._look_ahead(each * now)
+            before = record.rng.bit_generator.state
+            choices = record.rng.random(now) if random else _NO_NUMBERS
             s, walked, noted, ended = _kernels.walk(
-                *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, mdp.noise == "bernoulli"),
-                *(model._counts, record.ledger, rows, probabilities, attempt.goals, attempt.limit),
-                *(record.rng, self._rng, s, steps_now, events),
+                *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, each == 2, model._counts, record.ledger),
+                *(rows, probabilities, attempt.goals, attempt.limit, choices, uniforms, s, now, events),
             )
-            S = model.num_states
+            self.state = s = int(s)
+            self._ahead = self._ahead[each * walked :]
+            if random and walked < now:  # give back the choices not made
+                record.rng.bit_generator.state = before
+                record.rng.random(walked)
             record.events.extend((record.steps + int(i), (S - int(unmet)) / S) for i, unmet in events[:noted])
             record.steps += walked
             made += walked
@@ -56,8 +69,14 @@ class Tabular:
             if ended == _kernels.NO_ROOM:
                 model._grow(int(model._counts.length.max()))
             elif ended != Ended.STEPS:
-                return int(s), made, Ended(ended)
+                return s, made, Ended(ended)
             elif made >= attempt.horizon:
-                return int(s), made, Ended.HORIZON
+                return s, made, Ended.HORIZON
             elif steps <= 0:
-                return int(s), made, Ended.STEPS
+                return s, made, Ended.STEPS
+
+    def _look_ahead(self, count: int) -> NDArray[np.float64]:
+        """The next uniforms of the stream, at least `count`; drawn in blocks, as handing over a generator is slow."""
+        if len(self._ahead) < count:
+            self._ahead = np.append(self._ahead, self._rng.random(max(count, BLOCK)))
+        return self._ahead

@@ -1,0 +1,748 @@
+"""Collecting from Gymnasium environments.
+
+What was collected is compared with what a wrapper saw pass, and with the table `P` that Gymnasium's toy environments
+publish and that the collector never looks at.
+"""
+
+import contextlib
+import math
+import random
+import re
+import signal
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from scipy.stats import chi2
+
+import gosprl
+from gosprl.strategies.base import Attempt
+
+LEVEL = 1e-3  # false alarms of the chi-square tests
+FROZEN = "FrozenLake-v1"
+HOLES = [5, 7, 11, 12, 15]  # of the 4x4 map, and its goal
+# id, need, states that occur, terminal ones among them
+TOYS = [
+    (FROZEN, 50, 16, 5),
+    ("FrozenLake8x8-v1", 5, 64, 11),
+    ("CliffWalking-v1", 5, 38, 1),
+    ("Taxi-v4", 1, 404, 4),
+]
+
+
+class Recorder(gym.Wrapper):
+    """Writes down what passes; calls `trouble` with the number of each step before it is made."""
+
+    def __init__(self, env, trouble=lambda number: None):
+        super().__init__(env)
+        self.trouble = trouble
+        self.calls = 0
+        self.steps = []  # (s, a, s_next, reward, terminated, truncated)
+        self.resets = []  # (seed, s)
+
+    def reset(self, *, seed=None, options=None):
+        self.at, info = self.env.reset(seed=seed, options=options)
+        self.resets.append((seed, int(self.at)))
+        return self.at, info
+
+    def step(self, action):
+        self.calls += 1
+        self.trouble(self.calls)
+        s_next, reward, terminated, truncated, info = self.env.step(action)
+        self.steps.append((int(self.at), int(action), int(s_next), reward, terminated, truncated))
+        self.at = s_next
+        return s_next, reward, terminated, truncated, info
+
+    def transitions(self):
+        return Counter(step[:3] for step in self.steps)
+
+    def after_termination(self):
+        """(terminal state, 0, state of the reset) of every reset that followed a termination."""
+        ends = [(s_next, over) for _, _, s_next, _, *over in self.steps if any(over)]
+        starts = [s for _, s in self.resets[1:]]
+        return Counter((s, 0, start) for (s, over), start in zip(ends, starts, strict=False) if over[0])
+
+
+class Table(gym.Env):
+    """Does what moves[s][a] = (s_next, terminated) says, from each of `starts` in turn and then from the last."""
+
+    def __init__(self, moves, starts=(0,), truncate=None, first_state=0, first_action=0):
+        self.moves, self.starts, self.truncate = moves, list(starts), truncate
+        self.observation_space = spaces.Discrete(len(moves), start=first_state)
+        self.action_space = spaces.Discrete(len(moves[0]), start=first_action)
+        self.first = first_state, first_action
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.s = self.starts.pop(0) if len(self.starts) > 1 else self.starts[0]
+        self.age = 0
+        return self.first[0] + self.s, {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.age += 1
+        self.s, terminated = self.moves[self.s][action - self.first[1]]
+        return self.first[0] + self.s, 0.0, terminated, self.age == self.truncate, {}
+
+
+def ring(states):
+    """Action 0 goes round, action 1 stays."""
+    return [[((s + 1) % states, False), (s, False)] for s in range(states)]
+
+
+def line(states):
+    """Action 0 goes on to the last state, which ends the episode; action 1 goes to the start."""
+    return [[(s + 1, s + 2 == states), (0, False)] for s in range(states - 1)] + [[(0, False)] * 2]
+
+
+class Plain:
+    """A strategy of one endless attempt, always the first action; remembers when and where it was asked."""
+
+    guarantee = "none"
+
+    def __init__(self):
+        self.asked = []
+
+    def attempt(self, model, need, s, t, rng):
+        self.asked.append((t, s))
+        unlimited = np.full(len(model.rows), np.iinfo(np.int64).max)
+        nowhere = np.zeros(model.num_states, dtype=bool)
+        return Attempt(model.rows.ptr[:-1].copy(), nowhere, unlimited, np.iinfo(np.int64).max)
+
+
+def split(model):
+    """The transitions of a model as counters: those from live states, and those from terminal ones."""
+    every = {(s, a, n): c for s, a, n, c in zip(*(part.tolist() for part in model.transitions()), strict=True)}
+    live = Counter({key: c for key, c in every.items() if not model.terminal[key[0]]})
+    return live, Counter(every) - live
+
+
+def live(model):
+    return model.found & ~model.terminal
+
+
+def occurring(env):
+    """Breadth first over the table: the states that can occur, and those that end an episode."""
+    P, start = env.unwrapped.P, np.flatnonzero(env.unwrapped.initial_state_distrib)
+    found, terminal, queue = set(start.tolist()), set(), start.tolist()
+    while queue:
+        for outcomes in P[queue.pop()].values():
+            for probability, n, _, over in outcomes:
+                if probability > 0 and int(n) not in found:
+                    found.add(int(n))
+                    terminal |= {int(n)} if over else set()
+                    queue += [] if over else [int(n)]
+    return found, terminal
+
+
+def frozen_need(samples):
+    need = np.full((16, 4), samples)
+    need[HOLES] = 0
+    return need
+
+
+def same(one, other):
+    """Bit for bit, but for what is only a name."""
+    fields = ("met", "steps", "attempts", "stop", "states", "pairs", "resets", "unseen", "guarantee")
+    assert [getattr(one, f) for f in fields] == [getattr(other, f) for f in fields]
+    for f in ("counts", "unmet", "curve"):
+        assert np.array_equal(getattr(one, f), getattr(other, f))
+    assert all(map(np.array_equal, one.model.transitions(), other.model.transitions()))
+    assert np.array_equal(one.model.reward_sum, other.model.reward_sum)
+    return True
+
+
+@pytest.fixture(scope="module", params=TOYS, ids=[toy[0] for toy in TOYS])
+def toy(request):
+    name, need, states, terminal = request.param
+    env = Recorder(gym.make(name))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = gosprl.collect(env, need=need, seed=0)
+    return SimpleNamespace(
+        name=name, env=env, need=need, states=states, terminal=terminal, result=result, caught=caught
+    )
+
+
+@pytest.fixture(scope="module")
+def frozen():
+    env = Recorder(gym.make(FROZEN))
+    return SimpleNamespace(env=env, result=gosprl.collect(env, need=50, seed=1))
+
+
+def test_everything_that_occurs_is_found_and_sampled(toy):
+    """On the frozen lakes a state can be missed, with a chance of about (2/3)^need for each pair that leads there."""
+    result, model = toy.result, toy.result.model
+    found, terminal = occurring(toy.env)
+    assert (len(found), len(terminal)) == (toy.states, toy.terminal)  # known of these environments
+    assert set(np.flatnonzero(model.found)) == found
+    assert set(np.flatnonzero(model.terminal)) == terminal
+    assert result.met
+    assert result.stop == "met"
+    assert len(result.unmet) == 0
+    assert result.unreachable == {}
+    assert (result.counts[live(model)] >= toy.need).all()
+    assert not result.counts[~live(model)].any()
+    assert result.counts.sum() == result.steps == len(toy.env.steps)
+    assert result.states == toy.states - toy.terminal
+    assert result.pairs == result.states * toy.env.action_space.n
+    assert list(model.states) == list(range(toy.env.observation_space.n))
+
+
+def test_the_model_holds_what_happened(toy):
+    result = toy.result
+    walked, resets = split(result.model)
+    assert walked == toy.env.transitions()
+    assert resets == toy.env.after_termination()
+    assert result.resets == resets.total() > 0
+    rewards = np.zeros(result.counts.shape)
+    for s, a, _, reward, *_ in toy.env.steps:
+        rewards[s, a] += reward
+    assert result.model.rows.to_dense(result.model.reward_sum) == pytest.approx(rewards)
+
+
+def test_every_transition_is_possible(toy):
+    P, starts = toy.env.unwrapped.P, np.flatnonzero(toy.env.unwrapped.initial_state_distrib)
+    walked, resets = split(toy.result.model)
+    for s, a, n in walked:
+        assert (n, bool(toy.result.model.terminal[n])) in {(int(o[1]), bool(o[3])) for o in P[s][a] if o[0] > 0}
+    for s, a, n in resets:
+        assert a == 0, f"terminal state {s} has but one row"
+        assert n in starts
+
+
+def test_no_warning_while_the_run_gets_on(toy):
+    """A run is to warn after 50 000 steps that brought nothing needed; here every such wait was shorter."""
+    seen, useful = Counter(), [0]
+    for number, (s, a, *_) in enumerate(toy.env.steps, 1):
+        seen[s, a] += 1
+        useful += [number] if seen[s, a] <= toy.need else []
+    assert np.diff(useful).max() < 50_000
+    assert [str(warning.message) for warning in toy.caught] == []
+
+
+def p_value(result, P):
+    """Pearson's statistic summed over all pairs; the visits of a pair are draws from its row, whatever led there."""
+    statistic = freedom = 0
+    walked, _ = split(result.model)
+    for s, a in np.argwhere(result.counts):
+        expected = Counter()
+        for probability, n, *_ in P[s][a]:
+            expected[n] += probability * result.counts[s, a]
+        expected = +expected
+        seen = {n: c for (x, y, n), c in walked.items() if (x, y) == (s, a)}
+        if seen.keys() - expected.keys():
+            return 0.0
+        statistic += sum((seen.get(n, 0) - e) ** 2 / e for n, e in expected.items())
+        freedom += len(expected) - 1
+    return chi2.sf(statistic, freedom)
+
+
+def test_frequencies_are_those_of_the_table(frozen):
+    P = frozen.env.unwrapped.P
+    assert p_value(frozen.result, P) > LEVEL
+    for wrong in ({"is_slippery": False}, {"success_rate": 0.45}):  # the true rate is 1/3
+        assert p_value(frozen.result, gym.make(FROZEN, **wrong).unwrapped.P) < LEVEL
+
+
+def test_own_domains_never_terminate():
+    env = Recorder(gym.make("gosprl/four_room43-v0"))
+    mdp = gosprl.envs.make("four_room43")
+    result = gosprl.collect(env, need=1, seed=0)
+    assert result.met
+    assert (result.states, result.pairs, result.resets) == (43, 172, 0)
+    walked, resets = split(result.model)
+    assert walked == env.transitions()
+    assert not resets
+    for s, a, n in walked:
+        row = int(mdp.rows.index(s, a))
+        assert n in mdp.succ[mdp.ptr[row] : mdp.ptr[row + 1]]
+
+
+def test_the_random_walk_resets_too():
+    env = Recorder(gym.make(FROZEN))
+    result = gosprl.collect(env, need=1, seed=0, strategy="random")
+    assert result.met
+    walked, resets = split(result.model)
+    assert walked == env.transitions()
+    assert resets == env.after_termination()
+    assert result.resets == resets.total() > 0
+
+
+# Found states
+
+
+def test_a_state_found_by_the_last_needed_step_is_still_sampled():
+    result = gosprl.collect(Table([[(1, False)], [(2, False)], [(0, False)]]), need=1, seed=0)
+    assert result.met
+    assert result.counts.min() >= 1
+    assert (result.states, result.pairs) == (3, 3)
+
+
+def test_met_means_every_found_state():
+    for seed in range(30):
+        result = gosprl.collect(gym.make(FROZEN), need=1, seed=seed)
+        assert result.met
+        assert (result.counts[live(result.model)] >= 1).all(), f"seed {seed}"
+
+
+def test_wherever_it_stops_the_result_speaks_of_all_states_found():
+    for steps in range(1, 60):
+        env = Recorder(gym.make(FROZEN))
+        result = gosprl.collect(env, need=5, seed=0, max_steps=steps)
+        over = {n for _, _, n, _, terminated, _ in env.steps if terminated}
+        found = {s for _, s in env.resets} | {n for _, _, n, *_ in env.steps}
+        seen = Counter((s, a) for s, a, *_ in env.steps)
+        missing = {(s, a, 5, seen[s, a]) for s in found - over for a in range(4) if seen[s, a] < 5}
+        assert (result.met, result.stop, result.steps) == (False, "max_steps", steps)
+        assert set(np.flatnonzero(result.model.found)) == found
+        assert (result.states, result.pairs) == (len(found - over), 4 * len(found - over)), f"after {steps} steps"
+        assert set(result.unmet.tolist()) == missing
+
+
+@pytest.mark.parametrize("need", [3, frozen_need(3)], ids=["found", "array"])
+def test_the_curve_is_a_proportion(need):
+    curve = gosprl.collect(gym.make(FROZEN), need=need, seed=0).curve
+    assert (np.diff(curve["step"]) >= 0).all()
+    assert curve["proportion"].min() >= 0
+    assert curve["proportion"].max() <= 1
+    assert curve["proportion"][-1] == 1
+
+
+def test_nothing_needed_is_met_at_once():
+    env = Recorder(gym.make(FROZEN))
+    result = gosprl.collect(env, need=0, seed=0)
+    assert (result.met, result.stop, result.steps) == (True, "met", 0)
+    assert env.steps == []
+
+
+# What is needed
+
+
+def test_need_per_pair():
+    need = frozen_need(0)
+    need[[1, 6, 14]] = [[0, 7, 2, 0], [1, 1, 1, 30], [0, 0, 4, 0]]
+    result = gosprl.collect(gym.make(FROZEN), need=need, seed=0)
+    assert result.met
+    assert (result.counts >= need).all()
+    assert (result.states, result.pairs) == (3, 7)
+
+
+def test_need_per_state():
+    need = np.arange(16)
+    need[HOLES] = 0
+    result = gosprl.collect(gym.make(FROZEN), need=need, seed=0)
+    assert result.met
+    assert (result.counts.sum(axis=1) >= need).all()
+    assert (result.states, result.pairs) == (10, 0)
+
+
+def test_need_of_a_wrong_shape():
+    with pytest.raises(gosprl.InputError, match=r"\[S, A\] = \(16, 4\), got shape \(4, 16\)"):
+        gosprl.collect(gym.make(FROZEN), need=np.ones((4, 16), dtype=int))
+
+
+def test_samples_of_a_terminal_state_are_never_claimed():
+    """A terminal state has one row, the reset, and it is no sample."""
+    need = np.ones((16, 4), dtype=int)
+    result = gosprl.collect(gym.make(FROZEN), need=need, seed=0, max_steps=3000)
+    _, resets = split(result.model)
+    assert {a for _, a, _ in resets} == {0}
+    assert not result.counts[HOLES].any()
+    assert not result.met
+    assert set(result.unmet["state"]) >= set(HOLES)
+
+
+# Resets and truncation
+
+
+def test_a_termination_is_a_row_of_the_model_and_an_attempt_goes_on_through_it():
+    plain = Plain()
+    env = Recorder(Table(line(4), starts=(0, 1, 0)))
+    result = gosprl.collect(env, need=np.full((4, 2), 99), seed=0, strategy=plain, max_steps=11)
+    assert plain.asked == [(1, 0)]
+    walked, resets = split(result.model)
+    assert walked == {(0, 0, 1): 3, (1, 0, 2): 4, (2, 0, 3): 4}
+    assert resets == {(3, 0, 1): 1, (3, 0, 0): 2} or resets == {(3, 0, 1): 1, (3, 0, 0): 3}  # the last may be pending
+    assert result.resets == resets.total()
+    assert result.steps == result.counts.sum() == 11
+    assert result.counts[3].tolist() == [0, 0]
+
+
+def test_a_truncation_is_no_transition_and_starts_a_new_attempt():
+    plain = Plain()
+    env = Recorder(Table(ring(4), truncate=5))
+    result = gosprl.collect(env, need=np.full((4, 2), 99), seed=0, strategy=plain, max_steps=12)
+    assert plain.asked == [(1, 0), (6, 0), (11, 0)]
+    walked, resets = split(result.model)
+    assert walked == {(0, 0, 1): 5, (1, 0, 2): 3, (2, 0, 3): 2, (3, 0, 0): 2}
+    assert not resets
+    assert result.resets == 0
+
+
+@pytest.mark.parametrize("limit", [3, 7])
+def test_a_time_limit_fakes_no_transition(limit):
+    """Three steps from the start some states are only ever seen at the end: found, and never sampled."""
+    env = Recorder(gym.make(FROZEN, max_episode_steps=limit))
+    result = gosprl.collect(env, need=2, seed=0, max_steps=1500)
+    walked, resets = split(result.model)
+    assert walked == env.transitions()
+    assert resets == env.after_termination()
+    assert result.resets == resets.total() < len(env.resets) - 1
+    for s, a, n in walked:
+        assert n in {o[1] for o in env.unwrapped.P[s][a]}
+    if limit == 3:
+        assert not result.met
+        assert set(result.unmet["state"]) == {3, 6, 9} - set(HOLES)  # three steps away
+
+
+def test_a_step_that_terminates_and_truncates_has_terminated():
+    env = Recorder(Table(line(4), truncate=3))
+    result = gosprl.collect(env, need=2, seed=0)
+    assert result.met
+    assert result.model.terminal.tolist() == [False, False, False, True]
+    assert split(result.model)[1] == env.after_termination()
+
+
+# Numbering
+
+
+@pytest.mark.parametrize(("first_state", "first_action"), [(10, 5), (-3, 0), (0, -1)])
+def test_spaces_that_start_elsewhere(first_state, first_action):
+    env = Recorder(Table(line(5), first_state=first_state, first_action=first_action))
+    result = gosprl.collect(env, need=3, seed=0)
+    assert same(result, gosprl.collect(Table(line(5)), need=3, seed=0))
+    assert list(result.model.states) == list(range(first_state, first_state + 5))
+    named = Counter(
+        {(first_state + s, first_action + a, first_state + n): c for (s, a, n), c in split(result.model)[0].items()}
+    )
+    assert named == env.transitions()
+
+
+# What is left alone
+
+
+class Closed(Table):
+    """Publishes nothing."""
+
+    @property
+    def P(self):
+        raise RuntimeError("P was looked at")
+
+
+def test_nothing_but_reset_and_step_is_used(monkeypatch):
+    def sample(*_, **__):
+        raise RuntimeError("a space was sampled")
+
+    monkeypatch.setattr(spaces.Discrete, "sample", sample)
+    numpy_state, state = np.random.get_state(), random.getstate()
+    for system in (Closed(line(4)), gym.make(FROZEN)):
+        for strategy in ("gosprl", "random"):
+            assert gosprl.collect(system, need=2, seed=0, strategy=strategy).met
+    assert all(map(np.array_equal, numpy_state, np.random.get_state()))
+    assert random.getstate() == state
+
+
+def test_seeded_at_the_first_reset_only():
+    env = Recorder(gym.make(FROZEN))
+    gosprl.collect(env, need=2, seed=0)
+    first, *later = (seed for seed, _ in env.resets)
+    assert isinstance(first, int)
+    assert len(later) > 5
+    assert set(later) == {None}
+
+
+# Seeds
+
+
+def test_the_same_seed_gives_the_same_run():
+    env, again, other = (Recorder(gym.make(FROZEN)) for _ in range(3))
+    assert same(gosprl.collect(env, need=3, seed=7), gosprl.collect(again, need=3, seed=7))
+    gosprl.collect(other, need=3, seed=8)
+    assert env.steps == again.steps
+    assert env.steps[:50] != other.steps[:50]
+    assert env.resets[0][0] != other.resets[0][0]
+
+
+def test_the_same_environment_may_be_used_again():
+    env = gym.make(FROZEN)
+    assert same(gosprl.collect(env, need=3, seed=7), gosprl.collect(env, need=3, seed=7))
+
+
+def test_without_a_seed_runs_differ():
+    envs = [Recorder(gym.make(FROZEN)) for _ in range(2)]
+    for env in envs:
+        gosprl.collect(env, need=3)
+    assert envs[0].steps[:50] != envs[1].steps[:50]  # the same with probability far below 1e-9
+
+
+def test_a_thread_of_its_own_changes_nothing():
+    """Only the main thread hears signals."""
+    with ThreadPoolExecutor(1) as pool:
+        elsewhere = pool.submit(gosprl.collect, gym.make(FROZEN), need=3, seed=7).result()
+    assert same(elsewhere, gosprl.collect(gym.make(FROZEN), need=3, seed=7))
+
+
+@pytest.mark.parametrize("limit", [100, 4])
+def test_n_steps_and_then_m_are_n_plus_m(limit):
+    need, total = frozen_need(3), 60
+    whole = Recorder(gym.make(FROZEN, max_episode_steps=limit))
+    expected = gosprl.collect(whole, need, seed=3, max_steps=total)
+    for n in range(1, total):
+        env = Recorder(gym.make(FROZEN, max_episode_steps=limit))
+        collector = gosprl.Collector(states=16, actions=4, need=need, seed=3)
+        assert collector.run(env, max_steps=n).steps == n
+        result = collector.run(env, max_steps=total - n)
+        assert env.steps == whole.steps, f"{n} and {total - n}"
+        assert env.resets == whole.resets
+        assert same(result, expected)
+
+
+def test_piece_by_piece_until_all_is_met():
+    need = frozen_need(5)
+    env = Recorder(gym.make(FROZEN))
+    collector = gosprl.Collector(states=16, actions=4, need=need, seed=5)
+    while not collector.done:
+        collector.run(env, max_steps=17)
+    assert same(collector.result(), gosprl.collect(gym.make(FROZEN), need, seed=5))
+
+
+def test_ask_and_tell_by_hand():
+    need = frozen_need(10)
+    watched = Recorder(gym.make(FROZEN).unwrapped)
+    expected = gosprl.collect(watched, need, seed=2)
+    env = gym.make(FROZEN).unwrapped
+    s, _ = env.reset(seed=watched.resets[0][0])
+    collector = gosprl.Collector(states=16, actions=4, need=need, seed=2)
+    while not collector.done:
+        a = collector.ask(s)
+        s_next, reward, terminated, _, _ = env.step(a)
+        collector.tell(s, a, s_next, reward=reward, terminated=terminated)
+        s = env.reset()[0] if terminated else s_next
+    assert same(collector.result(), expected)
+    assert expected.resets > 50
+
+
+# What the result promises
+
+
+def caps(steps, S, A, delta):
+    """Per pair visited, the caps on the mass of its unseen successors after each of its visits: the least of them."""
+    L = math.log(S * A / (delta / 4))
+    rows = {}
+    for s, a, n, *_ in steps:
+        rows.setdefault((s, a), []).append(n)
+    least = {}
+    for pair, successors in rows.items():
+        seen, since, bounds = set(), 0, []
+        for i, successor in enumerate(successors, 1):
+            since = i if successor not in seen else since
+            seen.add(successor)
+            k = len(seen)
+            bounds.append((math.log(math.comb(S, k)) + math.log(k * (k + 1)) + L) / i)
+            if i > since:
+                bounds.append((math.log(k * (k + 1)) + L) / (i - since))
+        least[pair] = 1 - math.exp(-min(bounds))
+    return least
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.01])
+def test_unseen_is_the_largest_cap(delta):
+    env = Recorder(gym.make(FROZEN))
+    result = gosprl.collect(env, need=20, seed=0, delta=delta)
+    assert 0 < result.unseen <= 1
+    assert result.unseen == pytest.approx(max(caps(env.steps, 16, 4, delta).values()))
+    model = result.model
+    visited = (model.visits > 0) & ~model.terminal[model.rows.state]
+    assert result.unseen == gosprl.KL(delta).intervals(model).total[visited].max()
+    assert result.guarantee == f"delta={delta}"
+
+
+def test_unseen_falls_with_more_samples():
+    few, many = (gosprl.collect(Table(line(4)), need=need, seed=0).unseen for need in (5, 200))
+    assert many < few / 5
+
+
+def test_nothing_visited_nothing_excluded():
+    assert gosprl.collect(gym.make(FROZEN), need=0, seed=0).unseen == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "guarantee"),
+    [
+        ({}, "delta=0.1"),
+        ({"confidence": "bernstein", "delta": 0.05}, "delta=0.05"),
+        ({"scale": 0.1}, "heuristic: scale 0.1"),
+        ({"confidence": "bernstein", "scale": 0.03}, "heuristic: scale 0.03"),
+    ],
+)
+def test_guarantee(options, guarantee):
+    assert gosprl.collect(Table(line(4)), need=1, seed=0, **options).guarantee == guarantee
+
+
+# Errors
+
+
+class Spaces(gym.Env):
+    def __init__(self, observations, actions):
+        self.observation_space, self.action_space = observations, actions
+
+
+BOX = spaces.Box(0.0, 1.0, (2,))
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (lambda: gym.make("CartPole-v1"), r"observation_space: .*Discrete.*Box.*gymnasium\.wrappers\."),
+        (lambda: Spaces(spaces.Discrete(3), BOX), r"action_space: .*Discrete.*Box.*DiscretizeAction"),
+        (lambda: gym.make("Blackjack-v1"), r"observation_space: .*Discrete.*Tuple.*wrapper"),
+        (lambda: Spaces(spaces.MultiDiscrete([2, 3]), spaces.Discrete(2)), "observation_space: .*wrapper"),
+        (lambda: Spaces(spaces.Discrete(2), spaces.MultiDiscrete([2, 3])), "action_space: .*wrapper"),
+    ],
+)
+def test_spaces_that_are_not_discrete(env, message):
+    with pytest.raises(gosprl.InputError) as caught:
+        gosprl.collect(env(), need=1)
+    text = str(caught.value)
+    assert re.search(message, text, re.DOTALL)
+    for name in re.findall(r"Discretize\w+", text):
+        assert hasattr(gym.wrappers, name)
+
+
+def test_the_advice_for_continuous_spaces_works():
+    env = Recorder(gym.wrappers.DiscretizeObservation(gym.make("MountainCar-v0"), bins=4))
+    result = gosprl.collect(env, need=1, seed=0, max_steps=100)
+    assert split(result.model)[0] == env.transitions()
+
+
+def failing(number):
+    if number == 50:
+        raise RuntimeError("the motor is hot")
+
+
+def test_an_environment_that_raises():
+    env = Recorder(gym.make(FROZEN), failing)
+    with pytest.raises(gosprl.CollectionError, match=r"after 49 steps.*the motor is hot") as caught:
+        gosprl.collect(env, need=20, seed=0)
+    result = caught.value.result
+    assert (result.met, result.stop, result.steps) == (False, "failed", 49)
+    assert split(result.model) == (env.transitions(), env.after_termination())
+    assert result.counts.sum() == 49
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_an_environment_that_does_not_begin():
+    class Broken(Table):
+        def reset(self, **_):
+            raise OSError("no connection")
+
+    with pytest.raises(gosprl.CollectionError, match="no connection") as caught:
+        gosprl.collect(Broken(ring(3)), need=1)
+    assert (caught.value.result.stop, caught.value.result.steps) == ("failed", 0)
+
+
+@pytest.mark.parametrize("outside", [7, -1, 1.0, None])
+def test_an_environment_that_leaves_its_observation_space(outside):
+    class Leaving(Table):
+        def step(self, action):
+            answer = super().step(action)
+            self.made = getattr(self, "made", 0) + 1
+            return (outside, *answer[1:]) if self.made == 20 else answer
+
+    with pytest.raises(gosprl.CollectionError, match=re.escape(f"Discrete(4): {outside}")) as caught:
+        gosprl.collect(Leaving(ring(4)), need=50, seed=0)
+    assert caught.value.result.counts.sum() == caught.value.result.steps == 19
+
+
+BOTH = "state {}.*both with and without termination"
+
+
+def test_a_state_that_ends_an_episode_only_sometimes():
+    """State 2 is passed through from state 0 and ends the episode from state 1, and the other way round."""
+    for ends in ((0, 1), (1, 0)):
+        moves = [[(1, False), (2, bool(ends[0]))], [(2, bool(ends[1])), (0, False)], [(0, False), (1, False)]]
+        env = Recorder(Table(moves))
+        with pytest.raises(gosprl.CollectionError, match=BOTH.format(2)) as caught:
+            gosprl.collect(env, need=20, seed=0)
+        result = caught.value.result
+        assert result.stop == "failed"
+        assert result.steps == len(env.steps) - 1 == result.counts.sum() > 0
+        env.steps.pop()
+        assert split(result.model)[0] == env.transitions()
+
+
+def test_a_state_that_ends_an_episode_or_is_truncated_in():
+    """No action is ever taken in state 2: it is entered by a termination, or by the last step of a time limit."""
+    moves = [[(1, False), (2, True)], [(2, False), (0, False)], [(0, False), (1, False)]]
+    with pytest.raises(gosprl.CollectionError, match=BOTH.format(2)):
+        gosprl.collect(Table(moves, truncate=2), need=20, seed=0, max_steps=1000)
+
+
+def test_a_reset_into_a_terminal_state():
+    """The first step ends in state 1, and there the next episodes start: it is a state like any other, or none."""
+    moves = [[(1, True)], [(0, False)]]
+    env = Recorder(Table(moves, starts=(0, 1)))
+    reset = env.reset
+
+    def bounded(**options):
+        if len(env.resets) > 100:
+            raise RuntimeError("reset for ever")
+        return reset(**options)
+
+    env.reset = bounded
+    with pytest.raises(gosprl.CollectionError, match=BOTH.format(1)) as caught:
+        gosprl.collect(env, need=20, seed=0, max_steps=50)
+    assert caught.value.result.steps >= 1
+
+
+# Ctrl-C
+
+
+def interrupting(number):
+    if number == 50:
+        raise KeyboardInterrupt
+
+
+def signalling(number):
+    if number == 50:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal, wherever the tests run."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("trouble", [interrupting, signalling])
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_keeps_everything(trouble):
+    env = Recorder(gym.make(FROZEN), trouble)
+    result = gosprl.collect(env, need=20, seed=0)
+    assert (result.met, result.stop) == (False, "interrupted")
+    assert result.steps == len(env.steps) in (49, 50)
+    assert split(result.model)[0] == env.transitions()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("trouble", [failing, interrupting, signalling])
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_run_that_was_cut_short_goes_on(trouble):
+    """No transition is made up where it was cut, wherever in an attempt that was."""
+    for seed in range(10):
+        env = Recorder(gym.make(FROZEN), trouble)
+        collector = gosprl.Collector(states=16, actions=4, need=frozen_need(3), seed=seed)
+        with contextlib.suppress(gosprl.CollectionError):
+            collector.run(env)
+        result = collector.run(env)
+        assert result.stop == "met"
+        assert split(result.model)[0] == env.transitions(), f"seed {seed}"
+        assert len([seed for seed, _ in env.resets if seed is not None]) == 1

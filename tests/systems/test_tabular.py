@@ -1,0 +1,221 @@
+"""The compiled engine: the same walk as in plain Python over the same uniforms; the laws of the simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gosprl
+from gosprl import EmpiricalModel, TabularMDP
+from gosprl.envs import make
+from gosprl.record import Ended
+from gosprl.requirements import as_requirement
+from gosprl.strategies import random as random_walk
+from gosprl.strategies.base import Attempt
+from gosprl.systems.tabular import Tabular
+
+
+class Stepped:
+    """The MDP as a system in plain Python: one uniform a step by inverse distribution, in stored order."""
+
+    slice = 50
+
+    def __init__(self, mdp):
+        self.mdp, self.log = mdp, []
+
+    def model(self):
+        return EmpiricalModel.over(self.mdp.rows)
+
+    def requirement(self, need, model):
+        return as_requirement(need, model.rows)
+
+    def seed(self, rng):
+        self.rng = rng
+
+    def reset(self, record):
+        self.state = self.mdp.start
+        return self.state
+
+    def run(self, attempt, s, record, made, steps):
+        assert s == self.state
+        for _ in range(steps):
+            row = record.choose(attempt, s)
+            if row < 0:
+                return s, made, Ended.HANDED_BACK
+            succ, p = self.mdp.p(*self.mdp.rows.pair(row))
+            i = np.searchsorted(np.cumsum(p), self.rng.random(), side="right")
+            s_next = int(succ[min(i, len(succ) - 1)])
+            reward = 0.0 if self.mdp.rewards is None else float(self.mdp.rewards[row])
+            if self.mdp.noise == "bernoulli":
+                reward = float(self.rng.random() < reward)
+            record.arrive(row, s_next, reward, False)
+            self.log.append((s, int(self.mdp.rows.action[row]), s_next))
+            s = self.state = s_next
+            made += 1
+            ended = record.ended(attempt, row, s, made)
+            if ended is not None:
+                return s, made, ended
+        return s, made, Ended.STEPS
+
+
+class Fuzz:
+    """Attempts of every kind, at random: rows or probabilities, holes, goals, limits, horizons."""
+
+    guarantee = "none"
+
+    def attempt(self, model, need, s, t, rng):
+        S, R, ptr = model.num_states, len(model.rows), model.rows.ptr
+        if rng.random() < 0.3:
+            weights = rng.random(R)
+            policy = weights / np.add.reduceat(weights, ptr[:-1])[model.rows.state]
+        else:
+            policy = rng.integers(ptr[:-1], ptr[1:])
+            policy[(rng.random(S) < 0.2) & (np.arange(S) != s)] = -1
+        limit = model.visits + rng.integers(0, 6, R)
+        return Attempt(policy, rng.random(S) < 0.1, limit, int(rng.integers(1, 15)))
+
+
+def everything(result):
+    """All that a run collected, in the order in which it was."""
+    model = result.model
+    parts = [result.counts, *model.stored(), model.reward_sum, model.reward_sq, result.unmet]
+    return result.steps, result.attempts, result.stop, [part.tolist() for part in parts]
+
+
+REWARDS = np.linspace(0, 1, 12).reshape(6, 2)
+RIVER = make("riverswim6")
+MDPS = {
+    "river": RIVER,
+    "toy3": make("toy3"),
+    "garnet": make("garnet", states=30, actions=3, branching=12, seed=2),  # rows outgrow their room
+    "rewards": TabularMDP(RIVER.dense(), rewards=REWARDS - 0.5),
+    "bernoulli": TabularMDP(RIVER.dense(), rewards=REWARDS, noise="bernoulli"),
+}
+STRATEGIES = {
+    "kl": {},
+    "bernstein": {"confidence": "bernstein", "scale": 0.1},
+    "random": {"strategy": "random"},
+    "fuzz": {"strategy": Fuzz()},
+}
+
+
+@pytest.mark.parametrize("mdp", MDPS)
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "known"])
+@pytest.mark.parametrize("kind", ["pairs", "states"])
+def test_both_engines_walk_the_same_way(mdp, strategy, kind):
+    mdp = MDPS[mdp]
+    options = {"dynamics": mdp} if strategy == "known" else STRATEGIES[strategy]
+    need = 3 if kind == "pairs" else np.arange(mdp.num_states)
+    for seed in range(2):
+        compiled = gosprl.collect(mdp, need, seed=seed, max_steps=3000, **options)
+        python = gosprl.collect(Stepped(mdp), need, seed=seed, max_steps=3000, **options)
+        assert compiled.steps > 5
+        assert everything(compiled) == everything(python)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_both_engines_draw_the_same_curve(strategy):
+    options = {"seed": 0, "max_steps": 3000} | STRATEGIES[strategy]
+    compiled = gosprl.collect(RIVER, 3, **options)
+    python = gosprl.collect(Stepped(RIVER), 3, **options)
+    assert compiled.curve.tolist() == python.curve.tolist()
+
+
+def test_both_engines_end_random_walks_at_the_horizon(monkeypatch):
+    monkeypatch.setattr(random_walk, "HORIZON", 7)
+    compiled = gosprl.collect(RIVER, 3, strategy="random", seed=0, max_steps=300)
+    python = gosprl.collect(Stepped(RIVER), 3, strategy="random", seed=0, max_steps=300)
+    assert compiled.attempts == -(-compiled.steps // 7)
+    assert everything(compiled) == everything(python)
+
+
+@pytest.mark.parametrize("mdp", ["river", "bernoulli"])
+def test_both_engines_go_the_same_long_way(mdp):
+    options = {"strategy": "random", "seed": 0, "max_steps": 25_000}  # beyond any block that is drawn at once
+    compiled, python = (gosprl.collect(system, 10**6, **options) for system in (MDPS[mdp], Stepped(MDPS[mdp])))
+    assert everything(compiled) == everything(python)
+
+
+def test_other_uniforms_are_another_walk():
+    """The comparison is no comparison of two empty hands."""
+
+    class Shifted(Stepped):
+        def seed(self, rng):
+            rng.random()
+            super().seed(rng)
+
+    compiled = gosprl.collect(RIVER, 3, seed=0)
+    assert everything(compiled) != everything(gosprl.collect(Shifted(RIVER), 3, seed=0))
+
+
+@pytest.mark.parametrize("slice_", [1, 2, 17])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_slices_change_nothing(monkeypatch, strategy, slice_):
+    options = {"seed": 3, "max_steps": 400} | STRATEGIES[strategy]
+    whole = gosprl.collect(RIVER, 3, **options)
+    monkeypatch.setattr(Tabular, "slice", slice_)
+    sliced = gosprl.collect(RIVER, 3, **options)
+    assert everything(whole) == everything(sliced)
+    assert whole.curve.tolist() == sliced.curve.tolist()
+
+
+@pytest.mark.parametrize("need", [1, 4])
+def test_the_curve_and_the_counts_are_those_of_the_walk(need):
+    python = Stepped(RIVER)
+    gosprl.collect(python, need, seed=5)
+    result = gosprl.collect(RIVER, need, seed=5)
+    N, expected = np.zeros((6, 2), dtype=int), [(0, 0.0)]
+    for t, (s, a, _) in enumerate(python.log):
+        N[s, a] += 1
+        met = np.all(need <= N, axis=1).mean()
+        if met != expected[-1][1]:
+            expected.append((t + 1, met))
+    assert result.curve["step"].tolist() == [step for step, _ in expected]
+    assert result.curve["proportion"] == pytest.approx([met for _, met in expected], abs=1e-15)
+    assert result.counts.tolist() == N.tolist()
+    triples, number = np.unique(python.log, axis=0, return_counts=True)
+    assert np.column_stack(result.model.transitions()).tolist() == np.column_stack([triples, number]).tolist()
+
+
+LEVEL = 1e-4  # false-alarm rate of each of the two tests below, all rows together
+
+
+def test_next_states_follow_the_dynamics():
+    mdp = MDPS["garnet"]
+    model = gosprl.collect(mdp, 10**6, strategy="random", seed=0, max_steps=200_000).model
+    p_values = []
+    for r in range(len(mdp.rows)):
+        succ, p = mdp.p(*mdp.rows.pair(r))
+        seen, frequency = model.p_hat(*mdp.rows.pair(r))
+        observed = np.zeros(mdp.num_states)
+        observed[seen] = frequency * model.visits[r]
+        assert observed[succ].sum() == pytest.approx(model.visits[r])  # nothing impossible happened
+        rare = p * model.visits[r] < 5  # pooled, as chi-square asks for
+        cells = [(observed[succ[~rare]], p[~rare]), ([observed[succ[rare]].sum()], [p[rare].sum()])]
+        observed, expected = (np.concatenate(part) for part in zip(*cells, strict=True))
+        keep = expected > 0
+        if keep.sum() > 1:
+            p_values.append(stats.chisquare(observed[keep], expected[keep] * model.visits[r]).pvalue)
+    assert len(p_values) > 80
+    assert min(p_values) > LEVEL / len(p_values)
+
+
+def test_bernoulli_rewards_have_their_means():
+    model = gosprl.collect(MDPS["bernoulli"], 10**6, strategy="random", seed=0, max_steps=50_000).model
+    hits, visits = np.round(model.reward_sum).astype(int), model.visits
+    assert np.array_equal(model.reward_sq, model.reward_sum)  # zeros and ones
+    p_values = [
+        stats.binomtest(int(k), int(n), p).pvalue for k, n, p in zip(hits, visits, REWARDS.ravel(), strict=True) if n
+    ]
+    assert len(p_values) > 8
+    assert min(p_values) > LEVEL / len(p_values)
+
+
+def test_plain_rewards_are_the_means():
+    result = gosprl.collect(MDPS["rewards"], 3, seed=0)
+    assert result.model.reward_sum == pytest.approx(result.model.visits * (REWARDS - 0.5).ravel())
+    assert result.model.reward_sq == pytest.approx(result.model.visits * ((REWARDS - 0.5) ** 2).ravel())
+
+
+def test_a_walk_begins_where_the_mdp_does():
+    mdp = TabularMDP(RIVER.dense(), start=4)
+    assert gosprl.collect(mdp, 100, seed=0, max_steps=1).counts[4].sum() == 1

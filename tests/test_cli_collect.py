@@ -1,0 +1,226 @@
+"""`gosprl collect`, run as a user runs it."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import gosprl
+
+COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()", "collect"]
+KEYS = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee")
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True)
+
+
+def answer(*arguments, status=0):
+    """The one object that --json prints."""
+    done = run(*arguments, "--json")
+    assert done.returncode == status, done.stderr
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+    return json.loads(done.stdout)
+
+
+def check(told, result):
+    assert {key: told[key] for key in KEYS} == {key: getattr(result, key) for key in KEYS}
+
+
+def numbers(text):
+    return [int(number) for number in re.findall(r"\d+", text.replace(",", ""))]
+
+
+def heat_map(text):
+    return numbers(text.split("visits\n")[1].split("\n\n")[0].replace("#", " "))
+
+
+def test_a_domain_as_json():
+    result = gosprl.collect(gosprl.envs.make("four_room43"), need=10, seed=0)
+    told = answer("four_room43", "--need", 10, "--seed", 0)
+    check(told, result)
+    assert (told["met"], told["states"], told["pairs"]) == (True, 43, 172)
+
+
+def test_a_gymnasium_environment_as_json():
+    result = gosprl.collect(gym.make("FrozenLake-v1"), need=20, seed=0)
+    told = answer("FrozenLake-v1", "--need", 20, "--seed", 0)
+    check(told, result)
+    assert (told["met"], told["states"], told["pairs"]) == (True, 11, 44)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--confidence", "bernstein", "--scale", "0.1"], {"confidence": "bernstein", "scale": 0.1}),
+        (["--delta", "0.01", "--goals", "least-sampled"], {"delta": 0.01, "goals": "least-sampled"}),
+        (["--strategy", "random"], {"strategy": "random"}),
+        (["--known"], {"dynamics": gosprl.envs.make("riverswim6")}),
+    ],
+)
+def test_options_are_those_of_the_library(arguments, options):
+    told = answer("riverswim6", "--need", 5, "--seed", 3, *arguments)
+    check(told, gosprl.collect(gosprl.envs.make("riverswim6"), need=5, seed=3, **options))
+
+
+def test_parameters_of_the_environment():
+    told = answer("riverswim", "--set", "states=9", "--need", 2, "--seed", 1)
+    check(told, gosprl.collect(gosprl.envs.make("riverswim", states=9), need=2, seed=1))
+    assert (told["states"], told["pairs"]) == (9, 18)
+    told = answer("FrozenLake-v1", "--set", "is_slippery=false", "--set", "map_name=8x8", "--need", 1, "--seed", 1)
+    check(told, gosprl.collect(gym.make("FrozenLake-v1", is_slippery=False, map_name="8x8"), need=1, seed=1))
+    assert told["states"] == 53
+
+
+@pytest.mark.parametrize("need", [np.arange(12).reshape(6, 2), np.arange(6)], ids=["pairs", "states"])
+def test_need_from_a_file(tmp_path, need):
+    np.save(tmp_path / "need.npy", need)
+    told = answer("riverswim6", "--need", tmp_path / "need.npy", "--seed", 0)
+    check(told, gosprl.collect(gosprl.envs.make("riverswim6"), need=need, seed=0))
+    assert (told["states"], told["pairs"]) == ((6, 11) if need.ndim == 2 else (5, 0))
+
+
+def test_nothing_needed():
+    told = answer("riverswim6", "--need", 0)
+    assert (told["met"], told["steps"], told["seed"]) == (True, 0, None)
+
+
+def test_stopped_unmet_exits_with_1():
+    told = answer("four_room43", "--need", 10, "--max-steps", 50, "--seed", 0, status=1)
+    assert (told["met"], told["stop"], told["steps"]) == (False, "max_steps", 50)
+    done = run("FrozenLake-v1", "--need", 10, "--max-steps", 50, "--seed", 0)
+    assert done.returncode == 1
+    assert "max_steps" in done.stdout
+    result = gosprl.collect(gym.make("FrozenLake-v1"), need=10, max_steps=50, seed=0)
+    missing = int((result.unmet["needed"] - result.unmet["have"]).sum())
+    assert re.search(rf"missing +{missing} samples", done.stdout)
+
+
+def test_given_up_exits_with_1():
+    """However hopeful one is, after some samples most states are seen to be more than 1.5 steps away."""
+    told = answer("riverswim6", "--need", 50, "--reach", 1.5, "--seed", 0, status=1)
+    assert (told["met"], told["stop"]) == (False, "unreachable")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "ENV"),
+        (["nowhere"], "'nowhere'.*corridor24.*four_room43.*riverswim.*wheel"),
+        (["riverswim6", "--need", "many"], "need: expected a whole number or an .npy file, got 'many'"),
+        (["riverswim6", "--need", "[/b]3"], r"need: .* got '\[/b\]3'"),
+        (["riverswim6", "--need", "-1"], "need: .*>= 0, got -1"),
+        (["riverswim6", "--need", "absent.npy"], "need: absent.npy"),
+        (["riverswim", "--set", "states"], "set: expected KEY=VALUE, got 'states'"),
+        (["riverswim", "--set", "length=6"], "length: .*states"),
+        (["riverswim", "--set", "states=few"], "states: .*'few'"),
+        (["FrozenLake-v1", "--set", "length=6"], "length"),
+        (["FrozenLake-v1", "--set", "map_name=9x9"], "9x9"),
+        (["riverswim6", "--strategy", "best"], "strategy: 'best'.*gosprl, random"),
+        (["riverswim6", "--confidence", "none"], "confidence: 'none'.*bernstein, kl"),
+        (["riverswim6", "--goals", "near"], "goals: 'near'.*all, easiest, least-sampled, random"),
+        (["riverswim6", "--max-steps", "0"], "max_steps: "),
+        (["riverswim6", "--seed", "-1"], "seed: "),
+        (["FrozenLake-v1", "--known"], "known: "),
+        (["riverswim6", "--known", "--confidence", "kl"], "dynamics, confidence: "),
+        (["CartPole-v1"], "observation_space: expected Discrete.*Box.*gymnasium.wrappers"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_exits_with_2_and_says_why(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert re.search(message, " ".join(done.stderr.split()), re.IGNORECASE)
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("need", [np.ones((2, 6), dtype=int), np.full(6, 0.5)], ids=["shape", "halves"])
+def test_a_file_that_is_no_need_exits_with_2(tmp_path, need):
+    np.save(tmp_path / "need.npy", need)
+    done = run("riverswim6", "--need", tmp_path / "need.npy")
+    assert done.returncode == 2
+    assert "need: expected" in " ".join(done.stderr.split())
+
+
+def test_a_file_that_is_no_array_exits_with_2(tmp_path):
+    (tmp_path / "need.npy").write_text("10")
+    done = run("riverswim6", "--need", tmp_path / "need.npy")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_map_shows_every_visit():
+    result = gosprl.collect(gosprl.envs.make("four_room43"), need=3, seed=0)
+    done = run("four_room43", "--need", 3, "--seed", 0)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert heat_map(done.stdout) == result.counts.sum(axis=1).tolist()
+    assert sum(heat_map(done.stdout)) == result.steps
+    assert re.search(rf"met +yes: 43 states, 172 pairs +\n.*\n  steps +{result.steps:,} ", done.stdout)
+    assert "delta=0.1" in done.stdout
+
+
+def test_compare_shows_the_fluid_limit(reference_domains):
+    mdp, limit = gosprl.envs.make("riverswim6"), reference_domains["riverswim6"]["fluid_b10"]
+    done = run("riverswim6", "--need", 10, "--seed", 0, "--compare")
+    assert done.returncode == 0
+    steps = [gosprl.collect(mdp, need=10, seed=0, strategy=name).steps for name in ("gosprl", "random")]
+    for name, number in zip(("fluid limit: ", "this run ", "random walk "), (limit, *steps), strict=True):
+        line = next(line for line in done.stdout.splitlines() if line.strip().startswith(name))
+        assert line.split()[-2:] == [f"{number:,.0f}", f"{number / limit:.2f}"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["four_room43", "--need", "1000000000"], ["FrozenLake-v1", "--need", "10000000", "--json"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_ctrl_c_prints_what_was_collected_and_exits_with_130(arguments):
+    """A long run in a terminal: once it shows that steps were made it gets the signal of Ctrl-C."""
+    gosprl.collect(gosprl.envs.make("riverswim6"), need=1)  # compiles, if that has still to be done
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
+    command = [*COMMAND[:2], heard + COMMAND[2], *COMMAND[3:], *arguments, "--seed", "0"]
+    terminal, theirs = os.openpty()
+    environment = {**os.environ, "COLUMNS": "160", "TERM": "xterm"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment)
+    try:
+        os.close(theirs)
+        shown, deadline = "", time.monotonic() + 100
+        while not re.search(r"[1-9][\d,]* steps, ", shown):
+            assert time.monotonic() < deadline, shown
+            if select.select([terminal], [], [], 1)[0]:
+                shown += os.read(terminal, 65536).decode(errors="replace")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+    assert process.returncode == 130
+    if "--json" in arguments:
+        told = json.loads(out)
+        assert (told["met"], told["stop"]) == (False, "interrupted")
+        assert told["steps"] > 0
+    else:
+        assert "interrupted" in out
+        steps = numbers(re.search(r"steps +([\d,]+)", out)[1])[0]
+        assert sum(heat_map(out)) == steps > 0
+
+
+@pytest.mark.parametrize("command", [[], ["collect"]])
+def test_help_shows_an_example(command):
+    done = subprocess.run([*COMMAND[:3], *command, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    said = " ".join(done.stdout.split())
+    assert "gosprl collect four_room43 --need 10 --seed 0" in said
+    assert not command or "gosprl collect FrozenLake-v1 --need 20 --seed 0 --json" in said
