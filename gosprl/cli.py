@@ -45,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
     help="Collect samples of every state-action pair of a system that can only be stepped through, in few steps.\n\n"
-    "Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0`",
+    "Example: `gosprl collect four_room43 --need 10 --seed 0`",
 )
 out = Console()
 err = Console(stderr=True)

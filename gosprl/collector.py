@@ -117,7 +117,9 @@ class Collector:
         self._asked = None
         self._made += 1
         self._state = s_next
-        if self._attempt is not None:
+        if self._attempt is None:
+            self.record.flush()
+        else:
             self._finish(self.record.ended(self._attempt, row, s_next, self._made))
 
     def observe(self, s: int, a: int, s_next: int, reward: float = 0.0) -> None:
@@ -164,15 +166,15 @@ class Collector:
         curve = np.empty(len(record.events), dtype=[("step", np.int64), ("proportion", np.float64)])
         curve[:] = record.events
         wanted = np.bincount(model.rows.state, weights=pair, minlength=S) + state
-        given_up = {} if self.given_up is None else self.given_up.states
+        given_up = getattr(self.strategy, "lost", {}) if self.given_up is None else self.given_up.states
         return Result(
             met=len(unmet) == 0,
             steps=record.steps,
             attempts=self.attempts,
-            stop=self._why(False) if self.done else self._stop or "running",
+            stop=self._why(False) if self.done and self._stop != "failed" else self._stop or "running",
             counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
             unmet=unmet,
-            unreachable=given_up,
+            unreachable=dict(given_up),
             curve=curve,
             model=model,
             guarantee=self.strategy.guarantee,

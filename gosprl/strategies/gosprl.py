@@ -78,7 +78,7 @@ class Gosprl:
     _select: Select = field(init=False, repr=False)
     _work: Workspace | None = field(init=False, repr=False, default=None)
     _history: History | None = field(init=False, repr=False, default=None)
-    _lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
+    lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
     _heading: NDArray[np.bool_] | None = field(
         init=False, repr=False, default=None
     )  # goals of the walk that just ended
@@ -127,15 +127,15 @@ class Gosprl:
             return _one_step(model, s, row)
         while True:
             under, remaining = _under_sampled(gap, need, model)
-            under[list(self._lost)] = False
+            under[list(self.lost)] = False
             if not under.any():
-                return GivenUp(self._lost)
+                return GivenUp(self.lost)
             goals = self._select(under, self._remember(model, remaining), rng)
             rows, leave = self._plan(model, goals, t, rng, self.costs)
             lost, test = self._out_of_reach(model, need, goals, under, leave, s, t, rng)
             if not test:
                 break
-            self._lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
+            self.lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
         self._heading = goals
         N = model.visits
         return Attempt(rows, goals, N + np.maximum(N, 1), UNLIMITED)

@@ -701,6 +701,13 @@ def test_a_reset_into_a_terminal_state():
     assert caught.value.result.steps >= 1
 
 
+def test_a_reset_into_a_terminal_state_by_hand():
+    collector = gosprl.Collector(states=2, actions=1, need=5, seed=0)
+    collector.tell(0, collector.ask(0), 1, terminated=True)
+    with pytest.raises(gosprl.GosprlError, match=BOTH.format(1)):
+        collector.ask(1)
+
+
 # Ctrl-C
 
 
