@@ -40,6 +40,8 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics
+	$(BIN)/python -m evidence.gymnasium_envs
+	$(BIN)/python -m evidence.picture
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -545,12 +545,30 @@ def test_a_need_that_grows_is_no_reason_to_worry(impatient):
     assert result.met
 
 
-def test_an_interrupted_run_goes_on():
-    whole = gosprl.collect(RIVER, 3, seed=0)
-    collector = Collector(6, 2, 3, seed=0)
-    collector.run(RIVER, max_steps=30, progress=lambda status: None)
-    assert collector.run(RIVER).met
-    assert collector.result().counts.tolist() == whole.counts.tolist()
+def test_progress_that_interrupts_again_and_again_loses_nothing(impatient):
+    try:
+        result = gosprl.collect(RIVER, 3, seed=0, progress=lambda status: interrupt())
+    except KeyboardInterrupt:
+        pytest.fail("the result is lost")
+    assert result.stop == "interrupted"
+    assert result.steps == result.counts.sum() > 0
+
+
+@pytest.mark.parametrize("how", [ctrl_c, interrupt])
+def test_an_interrupted_run_goes_on(impatient, how):
+    collector = Collector(6, 2, 5, seed=0)
+    part = collector.run(RIVER, progress=stop_after(100, how))
+    assert part.stop == "interrupted"
+    result = collector.run(RIVER)
+    assert (result.stop, result.met) == ("met", True)
+    assert result.steps == result.counts.sum() > part.steps
+    assert possible(result, RIVER)
+
+
+def test_a_strategy_object_can_be_used_again():
+    strategy = Gosprl(scale=0.5)
+    first, second = (gosprl.collect(RIVER, 3, strategy=strategy, seed=0, max_steps=5000) for _ in range(2))
+    assert everything(first) == everything(second)
 
 
 def test_progress_is_told_how_far_it_is(impatient):
