@@ -97,6 +97,8 @@ class Collector:
         if self._asked is not None and self._asked[1] == s:
             return self._asked[2]
         self._stop = ""
+        if self._model.terminal[s]:
+            raise self._model.ends_sometimes(s)
         if self._state is not None and self._model.terminal[self._state]:
             self._reset_to(s)
         elif s != self._state:
@@ -143,6 +145,7 @@ class Collector:
                     self._walk(walked, min(getattr(walked, "slice", SLICE), last - self.record.steps))
                     self._watch(max_steps)
                     report()
+                report(last=True)
                 self._stop = self._why(self.record.interrupted)
             except KeyboardInterrupt:
                 self._drop_attempt(walked)
@@ -174,7 +177,7 @@ class Collector:
             stop=self._why(False) if self.done and self._stop != "failed" else self._stop or "running",
             counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
             unmet=unmet,
-            unreachable=dict(given_up),
+            unreachable={s: test for s, test in given_up.items() if s in unmet["state"]},
             curve=curve,
             model=model,
             guarantee=self.strategy.guarantee,

@@ -26,14 +26,12 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._call is not None and kind is None:
-            self._call(self._status())
-            if self._call is _line:
-                sys.stderr.write("\n")
+        if self._call is _line and sys.stderr.isatty():
+            sys.stderr.write("\n")
 
-    def __call__(self) -> None:
+    def __call__(self, last: bool = False) -> None:
         now = time.monotonic()
-        if self._call is not None and now - self._last >= PERIOD:
+        if self._call is not None and (last or now - self._last >= PERIOD):
             self._last = now
             self._call(self._status())
 

@@ -232,6 +232,11 @@ class Points:
         cost = np.ones(len(s)) if costs is None else np.broadcast_to(costs, P.shape[:2])[s, a]
         return cls(s, P[s, a], cost, np.arange(len(s)))
 
+    def of_rows(self, rows):
+        """The points of some rows only."""
+        taken = np.isin(self.row, rows)
+        return Points(self.state[taken], self.P[taken], self.cost[taken], self.row[taken])
+
     def q(self, v):
         """[K] cost + P v, inf where a state with v = inf can be met."""
         finite = np.isfinite(v)

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 import gosprl
 from gosprl import _kernels
-from gosprl.planner import as_sets, surely_reaching
+from gosprl.planner import Workspace, as_sets, surely_reaching
 
 both_methods = pytest.mark.parametrize("method", ["value-iteration", "modified-policy-iteration"])
 seeds = st.integers(0, 2**32 - 1)
@@ -57,8 +57,7 @@ def assert_certified(plan, points, goals, optimum, precision=1e-6):
     assert np.all(plan.leave[can] <= leave[can] * (1 + ROUNDING))
     assert np.all(leave[can] <= (1 + plan.gap) * plan.leave[can] * (1 + ROUNDING))
 
-    taken = np.isin(points.row, plan.rows[alive])
-    own = Points(points.state[taken], points.P[taken], points.cost[taken], points.row[taken]).optimum(goals)
+    own = points.of_rows(plan.rows[alive]).optimum(goals)
     tie = 2e-6  # actions within 1e-6 of the best, times the smallest cost, may be taken for it
     assert np.all(own[alive] <= best * (1 + plan.gap) * (1 + tie))
 
@@ -450,6 +449,45 @@ def test_the_arrays_of_a_confidence_object_stay_as_they_are():
         assert all(map(np.array_equal, before, vars(confidence.all).values()))
 
 
+@pytest.mark.parametrize("family", [gosprl.KL(0.1, 0.2), gosprl.Bernstein(0.1, 0.05)])
+def test_a_workspace_plans_as_from_scratch(family):
+    """Counts, goals, costs and which rows can be taken change between plans; rows outgrow their room more than once."""
+    rng = np.random.default_rng(20)
+    checked = 0
+    for _ in range(8):
+        P = random_dynamics(rng, 4, 2, successors=4)
+        model = gosprl.EmpiricalModel(4, P.any(axis=2))
+        work = Workspace(model, family)
+        for _ in range(8):
+            row = rng.integers(len(model.rows), size=rng.choice([0, 3, 100]))
+            s, a = model.rows.state[row], model.rows.action[row]
+            model.update(s, a, [rng.choice(4, p=P[pair]) for pair in zip(s, a, strict=True)])
+            model.enabled[:] = rng.random(len(model.rows)) < 0.8
+            goals = sorted(rng.choice(4, size=rng.integers(1, 4), replace=False).tolist())
+            costs = rng.uniform(1, 5, (4, 2))
+            work.refresh()
+            goal = np.isin(np.arange(4), goals)
+            rows, leave = work.plan(goal, costs[P.any(axis=2)], 1e-6, np.zeros(4))
+            points = (
+                Problem.from_intervals(model.rows, family.intervals(model), goals, costs)
+                .points()
+                .of_rows(np.flatnonzero(model.enabled))
+            )
+            optimum = points.optimum(goals)
+            expected = first_step(points, optimum, goals)
+            can = np.isfinite(expected)
+            assert np.array_equal(np.isfinite(leave), can)
+            assert np.array_equal(rows >= 0, can)
+            assert np.all(model.enabled[rows[can]])
+            if expected[can].max(initial=0) < 1e4:
+                assert np.all(leave[can] <= expected[can] * (1 + ROUNDING))
+                assert np.all(leave[can] >= expected[can] * (1 - 2e-6))  # the residual is 1e-6, costs are at least 1
+                own = points.of_rows(rows[can]).optimum(goals)
+                assert np.all(own <= optimum * (1 + 1e-5))
+                checked += 1
+    assert checked > 50
+
+
 # Ties
 
 
@@ -624,6 +662,16 @@ def test_a_pair_never_visited_can_go_anywhere():
     model = gosprl.EmpiricalModel.from_counts([0, 1], [0, 0], [0, 1], [10**6, 10**6], states=3, actions=2)
     for confidence in ("kl", "bernstein"):
         assert gosprl.plan(model, [2], confidence=confidence).values == pytest.approx([1, 1, 0])
+
+
+def test_a_terminal_state_has_only_its_reset():
+    """Its other actions were never visited, but that does not mean that they can go anywhere: they do not exist."""
+    model = gosprl.EmpiricalModel.from_counts([0, 1], [0, 0], [1, 2], [10**6, 10**6], states=3, actions=2)
+    model.end_in(2)
+    plan = gosprl.plan(model, [1])
+    assert plan.policy[2] == 0
+    model.update([2] * 1000, [0] * 1000, [0] * 1000)  # the reset leads to 0, from where 1 is one step away
+    assert gosprl.plan(model, [1]).values[2] > 1.9
 
 
 def test_a_cap_of_zero_closes_a_row():

@@ -118,6 +118,8 @@ class Gosprl:
     def attempt(
         self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
+        if self._work is None or self._work.model is not model:
+            self._begin(model)
         gap = need.pair - model.visits
         came_to = self._heading is not None and bool(self._heading[s])
         self._score(came_to, s)
@@ -135,18 +137,26 @@ class Gosprl:
             lost, test = self._out_of_reach(model, need, goals, under, leave, s, t, rng)
             if not test:
                 break
+            if lost[s] and not came_to:  # too far once it is left: take at least what can be had here and now
+                row = _largest_gap(gap, model, s, rng)
+                return _one_step(model, s, row if row >= 0 else int(model.rows.ptr[s]))
             self.lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
         self._heading = goals
         N = model.visits
         return Attempt(rows, goals, N + np.maximum(N, 1), UNLIMITED)
 
+    def _begin(self, model: EmpiricalModel) -> None:
+        """Nothing is known of a model not seen before."""
+        if self.dynamics is not None and not self.dynamics.rows.same(model.rows):
+            raise InputError("dynamics: expected the same states and actions as the system's")
+        self._work = Workspace(model, self._family)
+        self._history, self._heading = None, None
+        self.lost = {}
+
     def _plan(
         self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator, costs: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        if self._work is None:
-            if self.dynamics is not None and not self.dynamics.rows.same(model.rows):
-                raise InputError("dynamics: expected the same states and actions as the system's")
-            self._work = Workspace(model, self._family)
+        assert self._work is not None
         self._work.refresh()
         given: Any = costs(model) if callable(costs) else costs
         cost = row_costs(given, model.rows)

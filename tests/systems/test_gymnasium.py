@@ -563,6 +563,16 @@ def test_unseen_is_the_largest_cap(delta):
     assert result.guarantee == f"delta={delta}"
 
 
+def test_unseen_leaves_resets_out():
+    """Here resets lead to three states, so that their own cap would be the largest."""
+    env = Recorder(Table(line(4), starts=[0, 1, 2] * 100))
+    result = gosprl.collect(env, need=20, seed=0)
+    resets = [(3, 0, start) for _, start in env.resets[1:]]
+    live_caps = caps(env.steps, 4, 2, 0.1)
+    assert result.unseen == pytest.approx(max(live_caps.values()))
+    assert caps(resets, 4, 2, 0.1)[3, 0] > 1.05 * result.unseen
+
+
 def test_unseen_falls_with_more_samples():
     few, many = (gosprl.collect(Table(line(4)), need=need, seed=0).unseen for need in (5, 200))
     assert many < few / 5
