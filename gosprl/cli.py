@@ -125,16 +125,22 @@ def collect(
     system = _environment(env, dict(_setting(text) for text in settings or []))
     if known and not isinstance(system, gosprl.TabularMDP):
         raise gosprl.InputError("known: only our own domains tell their dynamics")
+    if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
+        raise gosprl.InputError("compare: only for our own domains, and not with --json")
     given = {"confidence": confidence, "scale": scale, "delta": delta, "goals": goals, "reach": reach}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if known:
         options["dynamics"] = system
     if _first_run():
         err.print("compiling once, about 30 s", style="dim")
-    with _bar() as bar:
-        result = gosprl.collect(
-            *(system, _need(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
-        )
+    try:
+        with _bar() as bar:
+            result = gosprl.collect(
+                *(system, _need(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
+            )
+    except gosprl.CollectionError as error:
+        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
+        result = error.result
     if as_json:
         keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
         print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}}))
@@ -142,7 +148,7 @@ def collect(
         out.print(_summary(env, result))
         if isinstance(system, gosprl.TabularMDP):
             if system.map is not None:
-                out.print(_heat_map(system.map, result.counts.sum(axis=1)))
+                out.print(_heat_map(system.map, result.counts.sum(axis=1)), soft_wrap=True)
             if compare:
                 _compare(system, _need(need), result, seed)
     if result.stop == "interrupted":

@@ -37,6 +37,7 @@ from gosprl.rows import Rows
 METHODS: Mapping[str, int] = {"modified-policy-iteration": 100, "value-iteration": 0}  # sweeps a policy
 MAX_SWEEPS = 10_000_000
 SLOW = 5000  # sweeps after which known dynamics are solved by policy iteration with linear solves instead
+WRITTEN = ("succ", "lower", "upper", "each", "total")  # what a workspace overwrites
 WORK_PER_CALL = 200_000_000  # row visits between two chances to hear Ctrl-C, about ten seconds
 
 
@@ -111,7 +112,8 @@ def plan(
     v = None if warm is None else _warm_values(warm, system.num_states)
     basis = _basis(system, family, warm)
     sets = as_sets(system.rows, basis.intervals)
-    solution = solve(sets, cost, goal, v, evaluations, precision=precision)
+    enabled = system.enabled if isinstance(system, EmpiricalModel) else None
+    solution = solve(sets, cost, goal, v, evaluations, precision=precision, enabled=enabled)
     leave, rows = np.empty(len(goal)), np.empty(len(goal), dtype=np.int64)
     tie = _kernels.TIE * min(1.0, float(cost.min()))
     _kernels.greedy(system.rows.ptr, solution.q, solution.alive, tie, uniforms, leave, rows)
@@ -139,8 +141,8 @@ class Workspace:
         self._mark = model.mark()
         sets = as_sets(model.rows, family.intervals(model))
         self.known = isinstance(family, Known)
-        if not self.known:  # as_sets copies only what the planner sorts
-            sets = sets._replace(each=sets.each.copy(), total=sets.total.copy())
+        if not self.known:  # rows will be overwritten: not in the family's own arrays
+            sets = sets._replace(**{name: getattr(sets, name).copy() for name in WRITTEN})
         self._sets = sets
         self._room = sets.end.copy()
         self._used = np.array([len(sets.succ)])
@@ -276,6 +278,11 @@ def as_sets(rows: Rows, intervals: Intervals) -> Any:
     )
     ptr = np.ascontiguousarray(intervals.ptr, dtype=np.int64)
     succ = np.ascontiguousarray(intervals.succ, dtype=np.int32)
+    stored = len(succ)
+    if not (ptr[0] == 0 and ptr[-1] == stored == len(lower) == len(upper) and np.all(np.diff(ptr) >= 0)):
+        raise InputError(f"intervals: expected ptr from 0 to the number of stored successors, {stored}, got {ptr}")
+    if stored and not 0 <= succ.min() <= succ.max() < S:
+        raise InputError(f"intervals: expected successors in 0..{S - 1}, got {succ.min()} to {succ.max()}")
     empty = _kernels.infeasible_row(ptr, lower, upper, each, total, S, slack)
     if empty >= 0:
         piece = slice(ptr[empty], ptr[empty + 1])
@@ -296,9 +303,9 @@ def _family(system: Any, confidence: Any, scale: float | None, delta: float | No
     if not isinstance(system, EmpiricalModel):
         raise InputError(f"system: expected an EmpiricalModel or a TabularMDP, got {type(system).__name__}")
     if confidence is None or isinstance(confidence, str):
-        family = _checks.choice("confidence", confidence or "kl", FAMILIES)
+        family = _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)
         return family(0.1 if delta is None else delta, 1.0 if scale is None else scale)
-    if not hasattr(confidence, "intervals"):
+    if isinstance(confidence, type) or not hasattr(confidence, "intervals"):
         raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
     if scale is not None or delta is not None:
         raise InputError("scale, delta: only with a named family; give them to the confidence object itself")

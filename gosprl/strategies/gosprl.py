@@ -79,6 +79,8 @@ class Gosprl:
     _work: Workspace | None = field(init=False, repr=False, default=None)
     _history: History | None = field(init=False, repr=False, default=None)
     lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
+    _single: Attempt = field(init=False, repr=False)
+    _stepped: int = field(init=False, repr=False, default=0)  # the state whose entry in it is set
     _heading: NDArray[np.bool_] | None = field(
         init=False, repr=False, default=None
     )  # goals of the walk that just ended
@@ -97,9 +99,9 @@ class Gosprl:
                 raise InputError(f"dynamics: expected a TabularMDP, got {type(self.dynamics).__name__}")
             self._family = Known(self.dynamics)
         elif self.confidence is None or isinstance(self.confidence, str):
-            family = _checks.choice("confidence", self.confidence or "kl", FAMILIES)
+            family = _checks.choice("confidence", "kl" if self.confidence is None else self.confidence, FAMILIES)
             self._family = family(self.delta, self.scale)
-        elif hasattr(self.confidence, "intervals"):
+        elif hasattr(self.confidence, "intervals") and not isinstance(self.confidence, type):
             self._family = self.confidence
         else:
             raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals()")
@@ -120,15 +122,14 @@ class Gosprl:
     ) -> Attempt | GivenUp:
         if self._work is None or self._work.model is not model:
             self._begin(model)
-        gap = need.pair - model.visits
         came_to = self._heading is not None and bool(self._heading[s])
-        self._score(came_to, s)
+        self._score(came_to)
         self._heading = None
         at_goal = came_to or not self.duplicate_start
-        if at_goal and (row := _largest_gap(gap, model, s, rng)) >= 0:
-            return _one_step(model, s, row)
+        if at_goal and (row := _largest_gap(need, model, s, rng)) >= 0:
+            return self._one_step(s, row)
         while True:
-            under, remaining = _under_sampled(gap, need, model)
+            under, remaining = _under_sampled(need, model)
             under[list(self.lost)] = False
             if not under.any():
                 return GivenUp(self.lost)
@@ -138,8 +139,8 @@ class Gosprl:
             if not test:
                 break
             if lost[s] and not came_to:  # too far once it is left: take at least what can be had here and now
-                row = _largest_gap(gap, model, s, rng)
-                return _one_step(model, s, row if row >= 0 else int(model.rows.ptr[s]))
+                row = _largest_gap(need, model, s, rng)
+                return self._one_step(s, row if row >= 0 else int(model.rows.ptr[s]))
             self.lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
         self._heading = goals
         N = model.visits
@@ -152,6 +153,15 @@ class Gosprl:
         self._work = Workspace(model, self._family)
         self._history, self._heading = None, None
         self.lost = {}
+        S, R = model.num_states, len(model.rows)
+        self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
+
+    def _one_step(self, s: int, row: int) -> Attempt:
+        """Take one row, whatever comes: always the same attempt but for one entry, so that it costs nothing to make."""
+        self._single.policy[self._stepped] = -1
+        self._single.policy[s] = row
+        self._stepped = s
+        return self._single
 
     def _plan(
         self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator, costs: Any
@@ -173,7 +183,7 @@ class Gosprl:
         self._history.visits, self._history.remaining = visits, remaining
         return self._history
 
-    def _score(self, came_to: bool, s: int) -> None:
+    def _score(self, came_to: bool) -> None:
         """Whether the walk that just ended reached the single goal it had."""
         if self._history is not None and self._heading is not None and self._heading.sum() == 1:
             self._history.tried[self._heading] += 1
@@ -210,31 +220,21 @@ class Gosprl:
         return goals, ""
 
 
-def _under_sampled(
-    gap: NDArray[np.int64], need: Requirement, model: EmpiricalModel
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _under_sampled(need: Requirement, model: EmpiricalModel) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """[S] whether something is missing there, and how many samples."""
     first = model.rows.ptr[:-1]
-    remaining = np.add.reduceat(np.maximum(gap, 0), first)
+    remaining = np.add.reduceat(np.maximum(need.pair - model.visits, 0), first)
     if need.state.any():
         remaining = remaining + np.maximum(need.state - np.add.reduceat(model.visits, first), 0)
     return remaining > 0, remaining
 
 
-def _largest_gap(gap: NDArray[np.int64], model: EmpiricalModel, s: int, rng: np.random.Generator) -> int:
+def _largest_gap(need: Requirement, model: EmpiricalModel, s: int, rng: np.random.Generator) -> int:
     """The row of state s with the largest positive gap, ties at random; -1 if there is none."""
     begin, end = model.rows.ptr[s], model.rows.ptr[s + 1]
-    gaps = gap[begin:end]
+    gaps = need.pair[begin:end] - model.visits[begin:end]
     largest = gaps.max()
     if largest <= 0:
         return -1
     best = np.flatnonzero(gaps == largest)
     return int(begin + best[int(rng.random() * len(best))])
-
-
-def _one_step(model: EmpiricalModel, s: int, row: int) -> Attempt:
-    """Take one row, whatever comes."""
-    policy = np.full(model.num_states, -1, dtype=np.int64)
-    policy[s] = row
-    nowhere = np.zeros(model.num_states, dtype=bool)
-    return Attempt(policy, nowhere, np.full(len(model.rows), UNLIMITED), 1)

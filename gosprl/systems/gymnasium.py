@@ -99,7 +99,7 @@ def _discrete(name: str, space: Any) -> spaces.Discrete:
         return space
     if isinstance(space, spaces.Box):
         raise InputError(
-            f"{name}: expected Discrete, got the continuous {space}; make it finite first, for instance with "
-            "gymnasium.wrappers.DiscretizeObservation or DiscretizeAction"
+            f"{name}: expected Discrete, got the continuous {space}; make it finite first: bound it if need be, then "
+            "use gymnasium.wrappers.DiscretizeObservation or DiscretizeAction"
         )
     raise InputError(f"{name}: expected Discrete, got {space}; number its elements with a wrapper of your own")
