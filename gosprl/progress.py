@@ -59,10 +59,11 @@ def _line(status: dict[str, Any]) -> None:
 def interrupts_heard(record: Any) -> Iterator[None]:
     """Let Ctrl-C raise a flag, not an exception, which could fall between a step and its record; a second one raises.
 
-    Only the main thread hears signals; elsewhere nothing changes.
+    Only the main thread hears signals, and only where they are not to be ignored; elsewhere nothing changes.
     """
     record.interrupted = False
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
 
