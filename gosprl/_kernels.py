@@ -247,6 +247,18 @@ class Sets(NamedTuple):
 
 
 @njit(cache=True)
+def misplaced_row(ptr, succ, S):
+    """The first row whose slots do not follow those before, or whose successors are no states; -1 if none."""
+    for r in range(len(ptr) - 1):
+        if not 0 <= ptr[r] <= ptr[r + 1] <= len(succ):
+            return r
+        for j in range(ptr[r], ptr[r + 1]):
+            if not 0 <= succ[j] < S:
+                return r
+    return -1
+
+
+@njit(cache=True)
 def infeasible_row(ptr, lower, upper, each, total, S, slack):
     """Fill `slack`; the first row whose set is empty, -1 if there is none."""
     for r in range(len(each)):
@@ -634,8 +646,8 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
     does not show to be proper is swept a few times only, and not at all when ten applications brought no progress; a
     proper one not after fifty. Value iteration alone converges from anywhere, so the whole does.
 
-    Returns (status, sweeps, rise, rise_ratio, fall_ratio), with q the rows' values for the v it leaves; v is not yet
-    divided by 1 + fall_ratio.
+    Returns (status, sweeps, residual, rise_ratio, fall_ratio), with q the rows' values for the v it leaves; v is not
+    yet divided by 1 + fall_ratio, the residual is that of the quotient.
     """
     S = len(goal)
     n_alive, low, high, open_rows = 0, math.inf, 0.0, False
@@ -671,19 +683,19 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
         # dividing by 1 + fall_ratio adds at most high * fall_ratio to the residual: count it in
         if rise + high * fall_ratio <= precision and rise_ratio + fall_ratio <= ratio:
             if ratio < math.inf and rise_ratio + fall_ratio + noise(sets, cost, usable, goal, alive, v, q) > ratio:
-                return ROUNDED, sweeps, rise, rise_ratio, fall_ratio
+                return ROUNDED, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
             # the goals' non-goal copies, for the same v
             sweep(sets, cost, usable, ~goal, v, order, rank, prefix, n_alive, False, best, q, out)
-            return CONVERGED, sweeps, rise, rise_ratio, fall_ratio
+            return CONVERGED, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
         if max(rise, fall) < 0.9 * least_residual:
             least_residual, stale = max(rise, fall), 0
         else:
             stale += 1
         if stale > 5 and max(rise, fall) <= ROUNDING * v[order[n_alive - 1]]:
-            return ROUNDED, sweeps, rise, rise_ratio, fall_ratio
+            return ROUNDED, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
         v[:] = out
         if sweeps >= limit:
-            return OUT_OF_SWEEPS, sweeps, rise, rise_ratio, fall_ratio
+            return OUT_OF_SWEEPS, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
         proper = rise_ratio < 1 - 1e-6  # with room for rounding
         if evaluations > 0 and (warm or applications > 1) and ((proper and stale < 50) or stale < 10):
             target = max(0.1 * min(precision, ratio * low), 0.02 * max(rise, fall))

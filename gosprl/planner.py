@@ -233,20 +233,20 @@ def solve(
     v[goal] = 0.0
     v[~alive] = _kernels.DEAD
     chunk = max(1, min(SLOW, WORK_PER_CALL // (len(cost) + len(sets.succ))))
-    known = not np.any(sets.slack > _kernels.TINY)
+    exact_tried = False
     q = np.full(len(cost), np.inf)
     sweeps, status = 0, _kernels.OUT_OF_SWEEPS
     while status == _kernels.OUT_OF_SWEEPS and sweeps < MAX_SWEEPS:
-        status, more, rise, rise_ratio, fall_ratio = _kernels.solve(
+        status, more, residual, rise_ratio, fall_ratio = _kernels.solve(
             sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, chunk, q
         )
         warm = True
         sweeps += more
-        if status != _kernels.CONVERGED and known and evaluations > 0:
-            policy_iteration(sets, cost, goal, alive, usable, v)
-            known = False  # once is enough: what is left is rounding
-            status = _kernels.OUT_OF_SWEEPS
-    residual = rise + float(cost.max()) * fall_ratio
+        if status != _kernels.CONVERGED and evaluations > 0 and not exact_tried:
+            exact_tried = True  # once is enough: what is left is rounding
+            if not np.any(sets.slack > _kernels.TINY):
+                policy_iteration(sets, cost, goal, alive, usable, v)
+                status = _kernels.OUT_OF_SWEEPS
     if status != _kernels.CONVERGED:
         why = "rounding allows no better" if status == _kernels.ROUNDED else f"stopped after {sweeps} sweeps"
         asked = f"precision={precision}" if np.isfinite(precision) else f"a relative error of {ratio}"
@@ -278,11 +278,12 @@ def as_sets(rows: Rows, intervals: Intervals) -> Any:
     )
     ptr = np.ascontiguousarray(intervals.ptr, dtype=np.int64)
     succ = np.ascontiguousarray(intervals.succ, dtype=np.int32)
-    stored = len(succ)
-    if not (ptr[0] == 0 and ptr[-1] == stored == len(lower) == len(upper) and np.all(np.diff(ptr) >= 0)):
-        raise InputError(f"intervals: expected ptr from 0 to the number of stored successors, {stored}, got {ptr}")
-    if stored and not 0 <= succ.min() <= succ.max() < S:
-        raise InputError(f"intervals: expected successors in 0..{S - 1}, got {succ.min()} to {succ.max()}")
+    if not (ptr[0] == 0 and ptr[-1] == len(succ) == len(lower) == len(upper)):
+        raise InputError(f"intervals: expected ptr from 0 to the number of stored successors, {len(succ)}, got {ptr}")
+    wrong = _kernels.misplaced_row(ptr, succ, S)
+    if wrong >= 0:
+        piece = slice(ptr[wrong], ptr[wrong + 1])
+        raise InputError(f"intervals: expected successors in 0..{S - 1} in row {wrong}, got {succ[piece]} at {piece}")
     empty = _kernels.infeasible_row(ptr, lower, upper, each, total, S, slack)
     if empty >= 0:
         piece = slice(ptr[empty], ptr[empty + 1])

@@ -535,6 +535,12 @@ def test_a_run_that_will_end_says_nothing(impatient, limit):
     assert result.stop in ("max_steps", "unreachable")
 
 
+def test_a_long_run_may_wait_longer(impatient):
+    result = gosprl.collect(ISLAND, [1000, 1000, 3], seed=0, progress=stop_after(2600, ctrl_c))
+    assert result.stop == "interrupted"
+    assert 2600 <= result.steps < 4000  # after 2000 steps nothing needed was sampled, which is less than half
+
+
 def test_a_need_that_grows_is_no_reason_to_worry(impatient):
     """Samples are gained all the time, though more are missing than once."""
 

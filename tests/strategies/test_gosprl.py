@@ -375,7 +375,7 @@ def test_a_state_within_reach_is_not_given_up_while_it_is_left():
 def test_costs_do_not_make_a_state_unreachable():
     # state 1 is 2 steps away, at a cost of 20
     chain = make("two_state_chain", q=0.5)
-    result = gosprl.collect(chain, [0, 3], dynamics=chain, reach=5, costs=[10, 10], seed=0, max_steps=10_000)
+    result = gosprl.collect(chain, [0, 3], dynamics=chain, reach=3, costs=[10, 10], seed=0, max_steps=10_000)
     assert result.unreachable == {}
     assert result.met
 
@@ -448,15 +448,17 @@ class Watched(Gosprl):
         return answer
 
 
-def test_the_papers_threshold():
+@pytest.mark.parametrize("alpha", [0.4, 0.7, 1.0, 1.3, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_papers_threshold(alpha, seed):
     # alpha (j L + L^{3/2} S^2 A), the sets being too wide for the other test to say anything
-    alpha, L = 0.05, 16.0
+    mdp, L = TabularMDP(([0, 1], [0, 0], [0, 0], np.ones(2))), 4.0  # no way leads from 0 to 1
     strategy = Watched(reach=L, reach_constant=alpha, scale=1e6)
-    result = gosprl.collect(weakly_communicating(), 5, strategy=strategy, seed=0, max_steps=10**5)
+    result = gosprl.collect(mdp, 3, strategy=strategy, seed=seed, max_steps=10**5)
     assert result.stop == "unreachable"
     assert all(test.startswith("paper's threshold") for test in result.unreachable.values())
     assert set(result.unreachable) == set(result.unmet["state"])
-    late = [steps > alpha * ((there + 1) * L + 64 * 5**2 * 2) for steps, there in strategy.plans]
+    late = [steps > alpha * ((there + 1) * L + 8 * 2**2 * 1) for steps, there in strategy.plans]
     assert late == [False] * (len(late) - 1) + [True]
     assert strategy.plans[-1][0] == result.steps
 
