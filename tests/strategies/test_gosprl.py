@@ -437,6 +437,16 @@ def test_the_state_where_the_agent_stands_is_sampled_before_it_is_given_up(optio
     assert result.met == (np.sum(need) == 1)
 
 
+@pytest.mark.parametrize("options", [{}, {"dynamics": True}, {"reach": 3.0}, {"dynamics": True, "reach": 3.0}])
+@pytest.mark.parametrize("need", [[0, 1, 0], [[0], [1], [0]]], ids=["states", "pairs"])
+def test_a_goal_that_was_reached_is_sampled_before_it_is_given_up(options, need):
+    # 0 -> 1 -> 2 -> 2: once 1 is left there is no way back
+    mdp = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 2, 2], np.ones(3)))
+    options = options | ({"dynamics": mdp} if "dynamics" in options else {})
+    result = gosprl.collect(mdp, need, seed=0, max_steps=1000, **options)
+    assert (result.met, result.steps) == (True, 2)
+
+
 class Watched(Gosprl):
     """Remembers, for each plan, the steps made and the needed samples that were there."""
 
