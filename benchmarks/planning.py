@@ -134,4 +134,5 @@ def memory_table():
 
 
 if __name__ == "__main__":
-    write("planning", ["# Planning", "", *times_table(), "", *memory_table()])
+    memory = memory_table()  # first: a child's peak begins at what its parent holds
+    write("planning", ["# Planning", "", *times_table(), "", *memory])

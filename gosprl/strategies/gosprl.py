@@ -138,7 +138,7 @@ class Gosprl:
             lost, test = self._out_of_reach(model, need, goals, under, leave, s, t, rng)
             if not test:
                 break
-            if lost[s] and not came_to:  # too far once it is left: take at least what can be had here and now
+            if lost[s]:  # too far once it is left: take at least what can be had here and now
                 row = _largest_gap(need, model, s, rng)
                 return self._one_step(s, row if row >= 0 else int(model.rows.ptr[s]))
             self.lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
@@ -152,7 +152,7 @@ class Gosprl:
             raise InputError("dynamics: expected the same states and actions as the system's")
         self._work = Workspace(model, self._family)
         self._history, self._heading = None, None
-        self.lost = {}
+        self.lost, self._stepped = {}, 0
         S, R = model.num_states, len(model.rows)
         self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
 
