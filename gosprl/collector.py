@@ -315,5 +315,7 @@ def collect(
     """Walk `system` until `need` is collected; see `Collector`, and `gosprl.strategies` for the options."""
     walked = as_system(system)
     model = walked.model()
-    collector = Collector(need=walked.requirement(need, model), strategy=strategy, seed=seed, model=model, **options)
+    if hasattr(walked, "requirement"):  # a system may have its own idea of what a number means
+        need = walked.requirement(need, model)
+    collector = Collector(need=need, strategy=strategy, seed=seed, model=model, **options)
     return collector.run(walked, max_steps, progress)
