@@ -106,9 +106,7 @@ class TabularMDP:
 
     def ssp_diameters(self) -> NDArray[np.float64]:
         """[S] D_{s'}: the largest D_{ss'} over the other states s."""
-        others = self._hitting_times.copy()
-        np.fill_diagonal(others, 0.0)
-        result: NDArray[np.float64] = others.max(axis=0)
+        result: NDArray[np.float64] = self._hitting_times.max(axis=0)
         return result
 
     def diameter(self) -> float:

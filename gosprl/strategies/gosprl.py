@@ -33,10 +33,10 @@ from gosprl.goals import GOALS, History, Select
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.planner import Workspace, row_costs
+from gosprl.record import UNLIMITED
 from gosprl.requirements import Requirement
 from gosprl.strategies.base import Attempt, GivenUp
 
-UNLIMITED = np.iinfo(np.int64).max
 KNOWN_PRECISION = (
     1e-7  # known dynamics are planned exactly: ties that a coarser plan would hide are worth 25 % of the steps
 )
