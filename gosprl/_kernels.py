@@ -423,8 +423,20 @@ def reach(sets, goal, alive, usable):
 
 @njit(cache=True)
 def rank_states(v, order, rank):
-    """Sort the states by value."""
-    order[:] = np.argsort(v, kind="mergesort")
+    """Sort the states by value, starting from an earlier `order`: insertion while that is little work."""
+    moves = 8 * len(order)
+    for i in range(1, len(order)):
+        s = order[i]
+        key = v[s]
+        j = i
+        while j > 0 and v[order[j - 1]] > key:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = s
+        moves -= i - j
+        if moves < 0:
+            order[:] = order[np.argsort(v[order], kind="mergesort")]
+            break
     for i in range(len(order)):
         rank[order[i]] = i
 
@@ -439,106 +451,183 @@ def accumulate(v, order, n_alive, prefix):
         prefix[i + 1] = running
 
 
-@njit(cache=True)
-def sort_rows(sets, rank):
-    """Order the stored successors of each row by the rank of their value: insertion, since they are nearly sorted."""
-    _, begins, ends, succ, lower, upper, _, _, slack = sets
-    for r in range(len(slack)):
-        if slack[r] > TINY:
-            begin = begins[r]
-            for i in range(begin + 1, ends[r]):
-                x, lo, up = succ[i], lower[i], upper[i]
-                key = rank[x]
-                j = i
-                while j > begin and rank[succ[j - 1]] > key:
-                    succ[j], lower[j], upper[j] = succ[j - 1], lower[j - 1], upper[j - 1]
-                    j -= 1
-                succ[j], lower[j], upper[j] = x, lo, up
+class Frozen(NamedTuple):
+    """A policy with the distributions that nature chose for it: its i-th state's value is the affine function
+    cost + each * (sum of the `full` least values) + part * (the next least) + sum_j weight_j v(succ_j)."""
+
+    state: NDArray[np.int64]  # [n]
+    cost: NDArray[np.float64]  # [n]
+    each: NDArray[np.float64]  # [n]
+    full: NDArray[np.int64]  # [n]
+    part: NDArray[np.float64]  # [n]
+    ptr: NDArray[np.int64]  # [n + 1]
+    succ: NDArray[np.int32]  # [room]
+    weight: NDArray[np.float64]  # [room]
+    scratch: NDArray[np.float64]  # [2, longest row]
 
 
 @njit(cache=True)
-def sweep(sets, cost, usable, skip, v, order, rank, prefix, n_alive, frozen, best, q, out):
-    """Apply L to v at the alive states that are not skipped: q, the rows `best` that attain the least, and out = L v.
+def frozen_room(sets, states, n):
+    """Stored successors that a policy of `states[:n]` may have at most, and of the longest of all their rows."""
+    room, longest = 0, 0
+    for i in range(n):
+        s = states[i]
+        most = 0
+        for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+            most = max(most, sets.end[r] - sets.begin[r])
+        room += most
+        longest = max(longest, most)
+    return room, longest
 
-    With `frozen`, only the rows `best` are applied. `out` may be v itself: then states later in `order` see the new
-    values of earlier ones. Returns max(Lv - v) and max(v - Lv), and the certificate's ratios: max of (Lv - v) / c over
-    the best rows and of (v - Q) / c over all rows; each at least 0.
+
+@njit(cache=True)
+def new_frozen(n, room, longest):
+    """A policy with room for n states."""
+    return Frozen(
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+        np.zeros(n + 1, dtype=np.int64),
+        np.empty(room, dtype=np.int32),
+        np.empty(room),
+        np.empty((2, longest)),
+    )
+
+
+@njit(cache=True)
+def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, best, q, shift, out, frozen):
+    """Apply L to v at `states[:n]` but those to skip: q, the rows `best` that attain the least, out = L v, `frozen`.
+
+    `out` may be v itself: then later states see the new values of earlier ones. Returns max(Lv - v) and max(v - Lv),
+    the certificate's ratios, max of (Lv - v) / c over the best rows and of (v - Q) / c over all rows, each at least 0;
+    how many states are in `frozen`, and how many rows were applied.
 
     The least expectation of v over the set of a row: give every successor its lower end, then hand out the slack in
     increasing order of value. A seen successor takes up to its upper end; a run of unseen ones between two seen takes
-    `each` a state, out of a purse of `total`, by one subtraction of prefix sums. If `order` is not that of v, it is
-    the expectation under the distribution that was best for the values it was sorted by.
+    `each` a state, out of a purse of `total`, by one subtraction of prefix sums. For that, `order[:n_low]` are the
+    states of least value, increasing, `rank` their places there (n_low or more elsewhere) and `prefix` the sums of
+    their values.
+
+    A row need not be applied if q + shift, a lower bound on its value, shows that it is not nearly as good as the
+    best: q was its value for some v', and no state's value has fallen by more than -shift since (-inf: apply all).
     """
     # The row's step stands here in full: as a function of its own it costs four times as much, in reference counts.
     row_ptr, begins, ends, succ, lower, upper, each_one, total, slack = sets
-    rise, fall, rise_ratio, fall_ratio = 0.0, 0.0, 0.0, 0.0
-    for i in range(n_alive):
-        s = order[i]
+    f_state, f_cost, f_each, f_full, f_part, f_ptr, f_succ, f_weight, scratch = frozen
+    rise, fall, rise_ratio, fall_ratio, kept, applied = 0.0, 0.0, 0.0, 0.0, 0, 0
+    this = 0  # which half of the scratch is free; the other has the weights of the best row so far
+    for i in range(n):
+        s = states[i]
         if skip[s]:
             continue
         least, arg = math.inf, -1
+        least_each, least_full, least_part = 0.0, 0, 0.0
         first, last = row_ptr[s], row_ptr[s + 1]
-        if frozen:
-            first, last = best[s], best[s] + 1
-        for r in range(first, last):
+        favourite = max(first, best[s])  # first, since it may make others superfluous
+        for number in range(first, last):
+            r = favourite if number == first else first if number == favourite else number
             if not usable[r]:
                 q[r] = math.inf
                 continue
-            value = cost[r]
+            q[r] += shift
+            if q[r] > max(least, v[s]) + TIE * cost[r]:
+                continue
+            applied += 1
             begin, end = begins[r], ends[r]
-            for j in range(begin, end):
-                value += lower[j] * v[succ[j]]
             rest = slack[r]
-            if rest > TINY:
+            each, full, part = 0.0, 0, 0.0
+            if rest <= TINY:
+                for j in range(begin, end):
+                    scratch[this, j - begin] = lower[j]
+            else:
+                for k in range(begin + 1, end):  # by rank, then value: insertion, as they are nearly sorted
+                    x, lo, up = succ[k], lower[k], upper[k]
+                    j = k
+                    while j > begin:
+                        y = succ[j - 1]
+                        if rank[y] < rank[x] or (rank[y] == rank[x] and v[y] <= v[x]):
+                            break
+                        succ[j], lower[j], upper[j] = y, lower[j - 1], upper[j - 1]
+                        j -= 1
+                    succ[j], lower[j], upper[j] = x, lo, up
                 each = each_one[r]
                 purse = min(total[r], rest) if each > 0 else 0.0
                 position = 0  # rank of the first state not yet dealt with
                 for j in range(begin, end):
-                    x = succ[j]
-                    k = rank[x]
-                    if k >= n_alive:
-                        break
-                    if k > position and purse > TINY:
-                        wanted = each * (k - position)
-                        if wanted <= purse:
-                            value += each * (prefix[k] - prefix[position])
-                            purse -= wanted
-                            rest -= wanted
-                        else:
-                            full = min(int(purse / each), k - position)
-                            value += each * (prefix[position + full] - prefix[position])
-                            if position + full < k:
-                                value += (purse - full * each) * v[order[position + full]]
-                            rest -= purse
-                            purse = 0.0
-                        if rest <= TINY:
-                            break
-                    amount = min(upper[j] - lower[j], rest)
-                    value += amount * v[x]
-                    rest -= amount
-                    if rest <= TINY:
-                        break
-                    purse = min(purse, rest)
-                    position = k + 1
-                if rest > TINY and purse > TINY and position < n_alive:
-                    full = n_alive - position
-                    if each * full > purse:
-                        full = min(int(purse / each), full)
-                    value += each * (prefix[position + full] - prefix[position])
-                    if position + full < n_alive:
-                        value += (purse - full * each) * v[order[position + full]]
+                    weight = lower[j]
+                    if rest > TINY and v[succ[j]] != DEAD:
+                        k = min(rank[succ[j]], n_low)
+                        if k > position and purse > TINY:
+                            full = k
+                            spent = each * (k - position)
+                            if spent > purse:
+                                full = min(position + int(purse / each), k)
+                                part = purse - each * (full - position) if full < k else 0.0
+                                spent = purse
+                            purse -= spent
+                            rest -= spent
+                        if rest > TINY:
+                            amount = min(upper[j] - lower[j], rest)
+                            weight += amount
+                            rest -= amount
+                            purse = min(purse, rest)
+                            position = k + 1
+                    scratch[this, j - begin] = weight
+                if rest > TINY and purse > TINY and position < n_low:
+                    full = n_low
+                    if each * (n_low - position) > purse:
+                        full = min(position + int(purse / each), n_low)
+                        part = purse - each * (full - position) if full < n_low else 0.0
+                if full > 0:
+                    for j in range(begin, end):  # it is not unseen
+                        if rank[succ[j]] < full:
+                            scratch[this, j - begin] -= each
+            value = cost[r] + each * prefix[full]
+            if part > 0:
+                value += part * v[order[full]]
+            for j in range(begin, end):
+                value += scratch[this, j - begin] * v[succ[j]]
             q[r] = value
             fall_ratio = max(fall_ratio, (v[s] - value) / cost[r])
-            if value < least:
+            if value < least or (value == least and r < arg):
                 least, arg = value, r
+                least_each, least_full, least_part = each, full, part
+                this = 1 - this
         best[s] = arg
         change = least - v[s]
         rise = max(rise, change)
         fall = max(fall, -change)
-        if arg >= 0:
-            rise_ratio = max(rise_ratio, change / cost[arg])
         out[s] = least
-    return rise, fall, rise_ratio, fall_ratio
+        if arg < 0:
+            continue
+        rise_ratio = max(rise_ratio, change / cost[arg])
+        f_state[kept] = s
+        f_cost[kept], f_each[kept], f_full[kept], f_part[kept] = cost[arg], least_each, least_full, least_part
+        begin, to = begins[arg], f_ptr[kept]
+        for j in range(begin, ends[arg]):
+            f_succ[to], f_weight[to] = succ[j], scratch[1 - this, j - begin]
+            to += 1
+        kept += 1
+        f_ptr[kept] = to
+    return rise, fall, rise_ratio, fall_ratio, kept, applied
+
+
+@njit(cache=True)
+def sweep_frozen(frozen, n, v, order, prefix):
+    """Apply the first n states of a frozen policy to v, in place; the largest change."""
+    state, cost, each, full, part, ptr, succ, weight, _ = frozen
+    most = 0.0
+    for i in range(n):
+        value = cost[i] + each[i] * prefix[full[i]]
+        if part[i] > 0:
+            value += part[i] * v[order[full[i]]]
+        for j in range(ptr[i], ptr[i + 1]):
+            value += weight[j] * v[succ[j]]
+        most = max(most, abs(value - v[state[i]]))
+        v[state[i]] = value
+    return most
 
 
 @njit(cache=True)
@@ -590,8 +679,8 @@ def extrapolate(history, v):
 
 
 @njit(cache=True)
-def evaluate(sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q, history, proper, target, limit):
-    """Sweep the policy `best` under the frozen `order`, in place, until a sweep changes no value by more than `target`.
+def evaluate(frozen, n, v, order, prefix, n_low, history, proper, target, limit):
+    """Sweep a frozen policy of n states, in place, until a sweep changes no value by more than `target`.
 
     Where goals are far, the changes of successive sweeps shrink slowly: if the policy is proper, so that there is a
     limit, it is extrapolated every few sweeps, and taken back if that does not halve the change. Returns the sweeps
@@ -601,9 +690,9 @@ def evaluate(sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q,
     for count in range(1, limit + 1):
         if stored == 0:
             history[0] = v
-        accumulate(v, order, n_alive, prefix)
-        rise, fall, _, _ = sweep(sets, cost, usable, goal, v, order, rank, prefix, n_alive, True, best, q, v)
-        change = max(rise, fall)
+        if n_low > 0:
+            accumulate(v, order, n_low, prefix)
+        change = sweep_frozen(frozen, n, v, order, prefix)
         if change <= target:
             return count
         if extrapolated and change > 0.5 * last_change:
@@ -637,7 +726,7 @@ def noise(sets, cost, usable, goal, alive, v, q):
 
 
 @njit(cache=True)
-def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q):
+def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q, old):
     """Iterate v until L v is within `precision` of it and the certificate within `ratio`.
 
     v is 0 at goals and DEAD where no goal can be reached. With `evaluations` = 0 it is plain (Jacobi) value iteration,
@@ -646,17 +735,23 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
     does not show to be proper is swept a few times only, and not at all when ten applications brought no progress; a
     proper one not after fifty. Value iteration alone converges from anywhere, so the whole does.
 
-    Returns (status, sweeps, residual, rise_ratio, fall_ratio), with q the rows' values for the v it leaves; v is not
-    yet divided by 1 + fall_ratio, the residual is that of the quotient.
+    q [R] are lower bounds on the rows' values for `old` [S], -inf where nothing is known; on return, the same for v.
+
+    Returns (status, sweeps, residual, rise_ratio, fall_ratio); v is not yet divided by 1 + fall_ratio, the residual is
+    that of the quotient.
     """
     S = len(goal)
-    n_alive, low, high, open_rows = 0, math.inf, 0.0, False
+    n_alive, n_goals, low, high, open_rows = 0, 0, math.inf, 0.0, False
+    goals = np.empty(S, dtype=np.int64)
     for s in range(S):
         n_alive += alive[s]
+        if goal[s]:
+            goals[n_goals] = s
+            n_goals += 1
     for r in range(len(cost)):
         low, high = min(low, cost[r]), max(high, cost[r])
         open_rows = open_rows or sets.slack[r] > TINY
-    order = np.arange(S)
+    order = np.argsort(v, kind="mergesort") if warm else np.arange(S)
     rank = np.arange(S)
     prefix = np.zeros(S + 1)
     if evaluations > 0 and not warm:
@@ -668,41 +763,52 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
                 v[s] = least
     out = v.copy()
     best = np.full(S, -1, dtype=np.int64)
+    nothing = np.zeros(S, dtype=np.bool_)
+    room, longest = frozen_room(sets, order, S)
+    frozen = new_frozen(S, room, longest)
     history = np.empty((HISTORY + 1 if evaluations > 0 else 0, S))
     applications, evaluated, least_residual, stale = 0, 0, math.inf, 0
     while True:
         rank_states(v, order, rank)
         if open_rows:
             accumulate(v, order, n_alive, prefix)
-            sort_rows(sets, rank)
-        rise, fall, rise_ratio, fall_ratio = sweep(
-            sets, cost, usable, goal, v, order, rank, prefix, n_alive, False, best, q, out
+        shift = 0.0
+        for s in range(S):
+            shift = min(shift, v[s] - old[s])
+            old[s] = v[s]
+        if evaluations == 0:
+            shift = -math.inf
+        rise, fall, rise_ratio, fall_ratio, kept, _ = sweep(
+            sets, cost, usable, goal, v, order, n_alive, order, rank, prefix, n_alive, best, q, shift, out, frozen
         )
         applications += 1
         sweeps = applications + evaluated
         # dividing by 1 + fall_ratio adds at most high * fall_ratio to the residual: count it in
-        if rise + high * fall_ratio <= precision and rise_ratio + fall_ratio <= ratio:
+        residual = rise + high * fall_ratio
+        if residual <= precision and rise_ratio + fall_ratio <= ratio:
             if ratio < math.inf and rise_ratio + fall_ratio + noise(sets, cost, usable, goal, alive, v, q) > ratio:
-                return ROUNDED, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
+                return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
             # the goals' non-goal copies, for the same v
-            sweep(sets, cost, usable, ~goal, v, order, rank, prefix, n_alive, False, best, q, out)
-            return CONVERGED, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
+            sweep(
+                sets, cost, usable, nothing, v, goals, n_goals, order, rank, prefix, n_alive, best, q, -math.inf, out,
+                frozen,
+            )  # fmt: skip
+            return CONVERGED, sweeps, residual, rise_ratio, fall_ratio
         if max(rise, fall) < 0.9 * least_residual:
             least_residual, stale = max(rise, fall), 0
         else:
             stale += 1
         if stale > 5 and max(rise, fall) <= ROUNDING * v[order[n_alive - 1]]:
-            return ROUNDED, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
+            return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
         v[:] = out
         if sweeps >= limit:
-            return OUT_OF_SWEEPS, sweeps, rise + high * fall_ratio, rise_ratio, fall_ratio
+            return OUT_OF_SWEEPS, sweeps, residual, rise_ratio, fall_ratio
         proper = rise_ratio < 1 - 1e-6  # with room for rounding
         if evaluations > 0 and (warm or applications > 1) and ((proper and stale < 50) or stale < 10):
             target = max(0.1 * min(precision, ratio * low), 0.02 * max(rise, fall))
             most = min(evaluations if proper else FEW, limit)
-            evaluated += evaluate(
-                sets, cost, usable, goal, v, order, rank, prefix, n_alive, best, q, history, proper, target, most
-            )
+            n_low = n_alive if open_rows else 0
+            evaluated += evaluate(frozen, kept, v, order, prefix, n_low, history, proper, target, most)
 
 
 @njit(cache=True)

@@ -20,6 +20,7 @@ Stopping rule. |L w - w| <= precision in the sup norm, for the returned w = v / 
 """
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +38,7 @@ from gosprl.rows import Rows
 METHODS: Mapping[str, int] = {"modified-policy-iteration": 100, "value-iteration": 0}  # sweeps a policy
 MAX_SWEEPS = 10_000_000
 SLOW = 5000  # sweeps after which known dynamics are solved by policy iteration with linear solves instead
-WRITTEN = ("succ", "lower", "upper", "each", "total")  # what a workspace overwrites
+WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # what a workspace overwrites
 WORK_PER_CALL = 200_000_000  # row visits between two chances to hear Ctrl-C, about ten seconds
 
 
@@ -52,17 +53,8 @@ class Plan:
     sweeps: int  # passes over the states, of L or of one policy
     gap: float
     residual: float  # |L v - v| at most this, sup norm
-    _basis: "_Basis" = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class _Basis:
-    """What a plan was made from, so that a warm start recomputes only the rows that changed."""
-
-    system: EmpiricalModel | TabularMDP
-    confidence: Confidence
-    intervals: Intervals
-    mark: int
+    _work: "Workspace" = field(repr=False)  # the sets it was made from
+    _solution: "Solution" = field(repr=False)
 
 
 def plan(
@@ -101,22 +93,16 @@ def plan(
     rng
         Breaks ties among actions within 1e-6 of the best at random; without it the first of them is taken.
     """
-    from gosprl import _kernels
-
     family = _family(system, confidence, scale, delta)
     goal = _goal_mask(goals, system.num_states)
     cost = row_costs(costs, system.rows)
     precision = _checks.positive("precision", precision)
     evaluations = _checks.choice("method", method, METHODS)
     uniforms = np.zeros(system.num_states) if rng is None else np.random.default_rng(rng).random(system.num_states)
-    v = None if warm is None else _warm_values(warm, system.num_states)
-    basis = _basis(system, family, warm)
-    sets = as_sets(system.rows, basis.intervals)
+    work, known, stale = _warm_start(system, family, warm)
     enabled = system.enabled if isinstance(system, EmpiricalModel) else None
-    solution = solve(sets, cost, goal, v, evaluations, precision=precision, enabled=enabled)
-    leave, rows = np.empty(len(goal)), np.empty(len(goal), dtype=np.int64)
-    tie = _kernels.TIE * min(1.0, float(cost.min()))
-    _kernels.greedy(system.rows.ptr, solution.q, solution.alive, tie, uniforms, leave, rows)
+    solution = solve(work.sets, cost, goal, known, evaluations, precision=precision, enabled=enabled, stale=stale)
+    rows, leave = solution.greedy(system.rows.ptr, uniforms)
     values = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)
     return Plan(
         values=values,
@@ -126,49 +112,23 @@ def plan(
         sweeps=solution.sweeps,
         gap=solution.gap,
         residual=solution.residual,
-        _basis=basis,
+        _work=work,
+        _solution=solution,
     )
 
 
 class Workspace:
-    """For planning again and again over one model: sets updated row by row, values kept from plan to plan.
+    """The sets of one system, updated row by row."""
 
-    The values kept may be anything, as the certificate makes every solution optimistic again.
-    """
-
-    def __init__(self, model: EmpiricalModel, family: Confidence) -> None:
-        self.model, self.family = model, family
-        self._mark = model.mark()
-        sets = as_sets(model.rows, family.intervals(model))
+    def __init__(self, system: EmpiricalModel | TabularMDP, family: Confidence) -> None:
+        self.system, self.family = system, family
+        source: Any = system
+        self.sets = as_sets(system.rows, family.intervals(source))
         self.known = isinstance(family, Known)
-        if not self.known:  # rows will be overwritten: not in the family's own arrays
-            sets = sets._replace(**{name: getattr(sets, name).copy() for name in WRITTEN})
-        self._sets = sets
-        self._room = sets.end.copy()
-        self._used = np.array([len(sets.succ)])
-        self._v: NDArray[np.float64] | None = None
-
-    def refresh(self) -> None:
-        """Take in the rows whose counts changed."""
-        from gosprl import _kernels
-
-        if self.known:
-            return
-        rows = self.model.changed(self._mark)
-        self._mark = self.model.mark()
-        part = self.family.intervals(self.model, rows)
-        done = 0
-        while True:
-            done = _kernels.replace_rows(
-                *(self._sets, self._room, self._used, rows, part.ptr),
-                *(part.succ, part.lower, part.upper, part.each, part.total, done),
-            )
-            if done == len(rows):
-                return
-            extra = max(len(self._sets.succ), 4 * int(part.ptr[-1]) + 64)
-            pools = (self._sets.succ, self._sets.lower, self._sets.upper)
-            succ, lower, upper = (np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)]) for pool in pools)
-            self._sets = self._sets._replace(succ=succ, lower=lower, upper=upper)
+        self._mark = 0 if isinstance(system, TabularMDP) else system.mark()
+        self._room: NDArray[np.int64] | None = None  # [R] where a row's slots end, once rows were replaced
+        self._used = np.array([len(self.sets.succ)])
+        self._solution: Solution | None = None
 
     def plan(
         self,
@@ -177,32 +137,85 @@ class Workspace:
         precision: float,
         uniforms: NDArray[np.float64],
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(rows [S], cost of the plan from each state [S]): as `Plan.rows` and `Plan.leave`."""
+        """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
+        rows = self.stale()
+        self.refresh(rows)
+        enabled = None if isinstance(self.system, TabularMDP) else self.system.enabled
+        evaluations = METHODS["modified-policy-iteration"]
+        self._solution = solve(
+            self.sets, cost, goal, self._solution, evaluations, precision=precision, enabled=enabled, stale=rows
+        )
+        policy, leave = self._solution.greedy(self.system.rows.ptr, uniforms)
+        return policy, leave / (1 + self._solution.fall_ratio)
+
+    def fork(self) -> "Workspace":
+        """A copy that can be refreshed without changing this one."""
+        other = copy(self)
+        other.sets, other._used = self.sets._replace(**_copies(self.sets)), self._used.copy()
+        other._room = None if self._room is None else self._room.copy()
+        return other
+
+    def stale(self) -> NDArray[np.int64]:
+        """The rows whose counts changed since the sets were made."""
+        if self.known or isinstance(self.system, TabularMDP):
+            return np.empty(0, dtype=np.int64)
+        return self.system.changed(self._mark)
+
+    def refresh(self, rows: NDArray[np.int64]) -> None:
+        """Take in the rows whose counts changed: those of `stale`."""
         from gosprl import _kernels
 
-        solution = solve(
-            *(self._sets, cost, goal, self._v, METHODS["modified-policy-iteration"]),
-            precision=precision,
-            enabled=self.model.enabled,
-        )
-        self._v = np.where(solution.alive, solution.v, 0.0)
-        leave, rows = np.empty(len(goal)), np.empty(len(goal), dtype=np.int64)
-        tie = _kernels.TIE * min(1.0, float(cost.min()))
-        _kernels.greedy(self.model.rows.ptr, solution.q, solution.alive, tie, uniforms, leave, rows)
-        return rows, leave / (1 + solution.fall_ratio)
+        if rows.size == 0:
+            return
+        if self._room is None:  # the arrays may be the family's own
+            self.sets = self.sets._replace(**_copies(self.sets))
+            self._room = self.sets.end.copy()
+        model: Any = self.system
+        self._mark = model.mark()
+        part = self.family.intervals(model, rows)
+        done = 0
+        while True:
+            done = _kernels.replace_rows(
+                *(self.sets, self._room, self._used, rows, part.ptr),
+                *(part.succ, part.lower, part.upper, part.each, part.total, done),
+            )
+            if done == len(rows):
+                return
+            extra = max(len(self.sets.succ), 4 * int(part.ptr[-1]) + 64)
+            pools = (self.sets.succ, self.sets.lower, self.sets.upper)
+            succ, lower, upper = (np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)]) for pool in pools)
+            self.sets = self.sets._replace(succ=succ, lower=lower, upper=upper)
+
+
+def _copies(sets: Any) -> dict[str, NDArray[Any]]:
+    return {name: getattr(sets, name).copy() for name in WRITTEN}
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Where an iteration stopped."""
 
+    cost: NDArray[np.float64]  # [R]
+    goal: NDArray[np.bool_]  # [S]
     v: NDArray[np.float64]  # [S] before division by 1 + fall_ratio
     alive: NDArray[np.bool_]  # [S] a goal can be reached surely
-    q: NDArray[np.float64]  # [R] Q for v, goals' rows being those of their non-goal copies; inf where it cannot be kept
+    usable: NDArray[np.bool_]  # [R] rows that can be kept among the alive
+    q: NDArray[np.float64]  # [R] Q for v, or a lower bound if far from best; goals' rows are their non-goal copies'
     sweeps: int
     residual: float  # of v / (1 + fall_ratio)
     rise_ratio: float  # sigma
     fall_ratio: float  # rho
+
+    def greedy(
+        self, row_ptr: NDArray[np.int64], uniforms: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """(rows [S], their least q [S]), ties broken by `uniforms` [S]; -1 and inf where there is no way."""
+        from gosprl import _kernels
+
+        rows, leave = np.empty(len(self.v), dtype=np.int64), np.empty(len(self.v))
+        tie = _kernels.TIE * min(1.0, float(self.cost.min()))
+        _kernels.greedy(row_ptr, self.q, self.alive, tie, uniforms, leave, rows)
+        return rows, leave
 
     @property
     def gap(self) -> float:
@@ -215,32 +228,46 @@ def solve(
     sets: Any,
     cost: NDArray[np.float64],
     goal: NDArray[np.bool_],
-    v: NDArray[np.float64] | None,
+    warm: Solution | None,
     evaluations: int,
     *,
     precision: float = np.inf,
     ratio: float = np.inf,
     enabled: NDArray[np.bool_] | None = None,
+    stale: NDArray[np.int64] | None = None,
 ) -> Solution:
-    """Search which states can reach a goal, then iterate, from v (overwritten) or cold, to what is asked."""
+    """Search which states can reach a goal, then iterate, cold or from another solution, to what is asked.
+
+    `stale` are the rows whose sets are not those of the warm solution, None if all may be others.
+    """
     from gosprl import _kernels
 
     alive = np.empty(len(goal), dtype=bool)
     usable = np.ones(len(cost), dtype=bool) if enabled is None else enabled.copy()
     _kernels.reach(sets, goal, alive, usable)
-    warm = v is not None
-    v = np.zeros(len(goal)) if v is None else v
+    if warm is None:
+        v, q, old = np.zeros(len(goal)), np.full(len(cost), -np.inf), np.zeros(len(goal))
+    else:
+        v, old = warm.v.copy(), warm.v.copy()
+        v[~warm.alive] = 0.0
+        if stale is None or not (np.array_equal(warm.usable, usable) and np.array_equal(warm.cost, cost)):
+            q = np.full(len(cost), -np.inf)
+        else:
+            q = warm.q.copy()
+            left = np.flatnonzero(warm.goal)  # goals no more: begin with the values of their non-goal copies
+            v[left] = np.minimum.reduceat(q, sets.row_ptr[:-1])[left]
+            q[stale] = -np.inf
     v[goal] = 0.0
     v[~alive] = _kernels.DEAD
+    started = warm is not None
     chunk = max(1, min(SLOW, WORK_PER_CALL // (len(cost) + len(sets.succ))))
     exact_tried = False
-    q = np.full(len(cost), np.inf)
     sweeps, status = 0, _kernels.OUT_OF_SWEEPS
     while status == _kernels.OUT_OF_SWEEPS and sweeps < MAX_SWEEPS:
         status, more, residual, rise_ratio, fall_ratio = _kernels.solve(
-            sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, chunk, q
+            sets, cost, goal, alive, usable, v, started, evaluations, precision, ratio, chunk, q, old
         )
-        warm = True
+        started = True
         sweeps += more
         if status != _kernels.CONVERGED and evaluations > 0 and not exact_tried:
             exact_tried = True  # once is enough: what is left is rounding
@@ -252,7 +279,7 @@ def solve(
         asked = f"precision={precision}" if np.isfinite(precision) else f"a relative error of {ratio}"
         size = v[alive].max()
         raise PrecisionError(f"{asked} was not reached, only {residual:.3g} with values up to {size:.6g}: {why}")
-    return Solution(v, alive, q, sweeps, residual, rise_ratio, fall_ratio)
+    return Solution(cost, goal, v, alive, usable, q, sweeps, residual, rise_ratio, fall_ratio)
 
 
 def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:
@@ -314,18 +341,22 @@ def _family(system: Any, confidence: Any, scale: float | None, delta: float | No
     return checked
 
 
-def _basis(system: EmpiricalModel | TabularMDP, family: Confidence, warm: Plan | None) -> _Basis:
-    """The intervals of all rows, taken from `warm` where nothing changed since."""
-    mark = system.mark() if isinstance(system, EmpiricalModel) else 0
-    old = None if warm is None else warm._basis
-    same_family = old is not None and (old.confidence is family or old.confidence == family)
-    if old is None or old.system is not system or not same_family or isinstance(system, TabularMDP):
-        source: Any = system
-        return _Basis(system, family, family.intervals(source), mark)
-    rows = system.changed(old.mark)
-    if rows.size == 0:
-        return old
-    return _Basis(system, family, old.intervals.replace(rows, family.intervals(system, rows)), mark)
+def _warm_start(
+    system: EmpiricalModel | TabularMDP, family: Confidence, warm: Plan | None
+) -> tuple[Workspace, Solution | None, NDArray[np.int64] | None]:
+    """The sets, those of `warm` where nothing changed since, its solution, and the rows that changed (None: any)."""
+    if warm is None:
+        return Workspace(system, family), None, None
+    if not isinstance(warm, Plan) or len(warm.values) != system.num_states:
+        raise InputError(f"warm: expected a Plan over the same {system.num_states} states, got {warm!r:.80}")
+    work = warm._work
+    if work.system is not system or not (work.family is family or work.family == family):
+        return Workspace(system, family), warm._solution, None
+    rows = work.stale()
+    if rows.size:
+        work = work.fork()
+        work.refresh(rows)
+    return work, warm._solution, rows
 
 
 def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
@@ -357,9 +388,3 @@ def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
     if bad.size:
         raise InputError(f"costs: expected positive finite costs, got {cost[bad[0]]} at (s, a) = {rows.pair(bad[0])}")
     return np.ascontiguousarray(cost)
-
-
-def _warm_values(warm: Plan, S: int) -> NDArray[np.float64]:
-    if not isinstance(warm, Plan) or len(warm.values) != S:
-        raise InputError(f"warm: expected a Plan over the same {S} states, got {warm!r:.80}")
-    return np.where(np.isfinite(warm.values), warm.values, 0.0)

@@ -73,9 +73,11 @@ def row_values(rows, intervals, costs, v, kernel=_kernels.sweep):
     order, rank, prefix = np.arange(S), np.arange(S), np.zeros(S + 1)
     _kernels.rank_states(values, order, rank)
     _kernels.accumulate(values, order, n_alive, prefix)
-    _kernels.sort_rows(sets, rank)
     q, best, nobody = np.full(R, np.inf), np.full(S, -1), np.zeros(S, dtype=bool)
-    kernel(sets, costs, usable, nobody, values, order, rank, prefix, n_alive, False, best, q, values.copy())
+    frozen = _kernels.new_frozen(S, *_kernels.frozen_room(sets, order, S))
+    everything = (order, n_alive, order, rank, prefix, n_alive)
+    q[usable] = -np.inf
+    kernel(sets, costs, usable, nobody, values, *everything, best, q, 0.0, values.copy(), frozen)
     return q
 
 
@@ -465,7 +467,6 @@ def test_a_workspace_plans_as_from_scratch(family):
             model.enabled[:] = rng.random(len(model.rows)) < 0.8
             goals = sorted(rng.choice(4, size=rng.integers(1, 4), replace=False).tolist())
             costs = rng.uniform(1, 5, (4, 2))
-            work.refresh()
             goal = np.isin(np.arange(4), goals)
             rows, leave = work.plan(goal, costs[P.any(axis=2)], 1e-6, np.zeros(4))
             points = (

@@ -120,7 +120,7 @@ class Gosprl:
     def attempt(
         self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
-        if self._work is None or self._work.model is not model:
+        if self._work is None or self._work.system is not model:
             self._begin(model)
         came_to = self._heading is not None and bool(self._heading[s])
         self._score(came_to)
@@ -167,7 +167,6 @@ class Gosprl:
         self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator, costs: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         assert self._work is not None
-        self._work.refresh()
         given: Any = costs(model) if callable(costs) else costs
         cost = row_costs(given, model.rows)
         if given is not None and cost.min() < 1:

@@ -550,7 +550,7 @@ def test_precision_of_the_plans(monkeypatch, options, precision):
     asked, plan = [], Workspace.plan
 
     def spy(self, goal, cost, precision, uniforms):
-        asked.append((int(self.model.visits.sum()) + 1, precision))
+        asked.append((int(self.system.visits.sum()) + 1, precision))
         return plan(self, goal, cost, precision, uniforms)
 
     monkeypatch.setattr(Workspace, "plan", spy)
