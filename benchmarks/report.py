@@ -14,6 +14,8 @@ import numpy as np
 
 HERE = Path(__file__).parent
 clock = time.process_time  # of this process alone: what else the machine is doing hardly matters
+pace = {"seconds": 0.5, "least": 3, "apart": 1}  # of `timed`, unless told otherwise
+ONCE = {"seconds": 0, "least": 1, "apart": 0}  # for calls that take seconds
 
 
 def options(description, **flags):
@@ -21,11 +23,18 @@ def options(description, **flags):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, text in {"quick": "a smoke run on tiny sizes, which writes nothing", **flags}.items():
         parser.add_argument(f"--{name}", action="store_true", help=text)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.quick:
+        pace.update(ONCE)
+    return given
 
 
-def timed(function, seconds=0.5, least=3, apart=1):
-    """(median time of a call in seconds, last answer); the first calls, which may compile, are kept apart."""
+def timed(function, **how):
+    """(median time of a call in seconds, last answer), over calls that fill `seconds` and are at least `least`.
+
+    The first `apart` calls, which may compile, do not count.
+    """
+    seconds, least, apart = ({**pace, **how}[key] for key in ("seconds", "least", "apart"))
     for _ in range(apart):
         function()
     times = []
@@ -34,9 +43,6 @@ def timed(function, seconds=0.5, least=3, apart=1):
         answer = function()
         times.append(clock() - begin)
     return float(np.median(times)), answer
-
-
-ONCE = {"seconds": 0, "least": 1, "apart": 0}  # for `timed`: calls that take seconds
 
 
 def medians(runs):
