@@ -2,8 +2,8 @@
 
     python benchmarks/growth.py      writes benchmarks/results/growth.md
 
-One run a line, in a process of its own: its time and memory are those of everything, imports apart. The fluid limit is
-1 step a pair. A setting that fails, or takes longer than LIMIT, is not tried on larger grids.
+One run a line, in a process of its own: the time is that of the collection, the memory that of the whole process. The
+fluid limit is 1 step a pair. A setting that fails, or takes longer than LIMIT, is not tried on larger grids.
 """
 
 import subprocess
