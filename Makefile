@@ -31,10 +31,12 @@ lint: $(READY)  ## check format, style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(READY)  ## speed and memory, side by side with a dense solver; writes benchmarks/results
+bench: $(READY)  ## speed and memory, side by side with other solvers, and growth; writes benchmarks/results
 	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/storm.py
 	$(BIN)/python benchmarks/counting.py
 	$(BIN)/python benchmarks/collecting.py
+	$(BIN)/python benchmarks/growth.py
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage

@@ -3,28 +3,23 @@
 python benchmarks/collecting.py      writes benchmarks/results/collecting.md
 """
 
-import time
-
 import gymnasium
 import numpy as np
-from report import write
+from report import clock, options, write
 
 import gosprl
 from gosprl.envs import make
 from gosprl.strategies.base import Attempt
 
-RUNS = 30
-STEPS = 20_000
 
-
-def whole_runs():
-    """Seconds for RUNS runs after compilation, steps and plans a run."""
+def whole_runs(runs):
+    """Seconds for `runs` runs after compilation, steps and plans a run."""
     mdp = make("four_room43")
-    options = {"confidence": "bernstein", "scale": 0.1}
-    gosprl.collect(mdp, 10, seed=0, **options)
-    begin = time.perf_counter()
-    results = [gosprl.collect(mdp, 10, seed=seed, **options) for seed in range(RUNS)]
-    seconds = time.perf_counter() - begin
+    sets = {"confidence": "bernstein", "scale": 0.1}
+    gosprl.collect(mdp, 10, seed=0, **sets)
+    begin = clock()
+    results = [gosprl.collect(mdp, 10, seed=seed, **sets) for seed in range(runs)]
+    seconds = clock() - begin
     return seconds, np.mean([r.steps for r in results]), np.mean([r.attempts for r in results])
 
 
@@ -38,34 +33,36 @@ class Walk:
         return Attempt(model.rows.ptr[:-1], np.zeros(S, dtype=bool), np.full(R, 10**12), 10**12)
 
 
-def ask_and_tell():
+def ask_and_tell(steps):
     """Seconds of ask + tell together."""
     collector = gosprl.Collector(16, 4, need=10**9, strategy=Walk(), seed=0)
-    s_next = np.random.default_rng(0).integers(16, size=STEPS).tolist()
+    s_next = np.random.default_rng(0).integers(16, size=steps).tolist()
     s, begin = 0, 0.0
-    for i in range(2 * STEPS):
-        if i == STEPS:  # the first half warms up
-            begin = time.perf_counter()
+    for i in range(2 * steps):
+        if i == steps:  # the first half warms up
+            begin = clock()
         a = collector.ask(s)
-        collector.tell(s, a, s_next[i % STEPS])
-        s = s_next[i % STEPS]
-    return (time.perf_counter() - begin) / STEPS
+        collector.tell(s, a, s_next[i % steps])
+        s = s_next[i % steps]
+    return (clock() - begin) / steps
 
 
-def frozen_lake_step():
+def frozen_lake_step(steps):
     """Seconds of FrozenLake's own step, without the wrappers of `gymnasium.make`."""
     env = gymnasium.make("FrozenLake-v1").unwrapped
     env.reset(seed=0)
-    begin = time.perf_counter()
-    for _ in range(STEPS):
+    begin = clock()
+    for _ in range(steps):
         env.step(1)
         env.s = 0
-    return (time.perf_counter() - begin) / STEPS
+    return (clock() - begin) / steps
 
 
 if __name__ == "__main__":
-    seconds, steps, plans = whole_runs()
-    rounds = [(ask_and_tell(), frozen_lake_step()) for _ in range(5)]
+    quick = options(__doc__).quick
+    runs, walked = (1, 100) if quick else (30, 20_000)
+    seconds, steps, plans = whole_runs(runs)
+    rounds = [(ask_and_tell(walked), frozen_lake_step(walked)) for _ in range(5)]
     ask, step = np.median(rounds, axis=0)
     ratio = np.median([a / b for a, b in rounds])
     write(
@@ -73,8 +70,9 @@ if __name__ == "__main__":
         [
             "# Collecting",
             "",
-            f"- {RUNS} runs of four_room43, 10 samples of every pair, Bernstein x0.1: {seconds:.1f} s once compiled",
-            f"  ({steps:,.0f} steps and {plans:,.0f} plans a run: {1e6 * seconds / RUNS / plans:.0f} us a plan).",
+            f"- {runs} runs of four_room43, 10 samples of every pair, Bernstein x0.1: {seconds:.1f} s once compiled",
+            f"  ({steps:,.0f} steps and {plans:,.0f} plans a run: {1e6 * seconds / runs / plans:.0f} us a plan).",
             f"- ask + tell: {1e6 * ask:.1f} us; FrozenLake's own step: {1e6 * step:.1f} us; ratio {ratio:.2f}.",
         ],
+        quick=quick,
     )

@@ -1,0 +1,18 @@
+"""Every benchmark still runs, on tiny sizes; their own assertions say that all sides solve the same problem."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
+soon = pytest.mark.xfail(reason="needs the option successors=")
+
+
+@pytest.mark.parametrize("name", ["planning", "storm", "counting", "collecting", pytest.param("growth", marks=soon)])
+def test_quick_run(name):
+    command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "failed" not in done.stdout, done.stderr
