@@ -267,7 +267,7 @@ class Collector:
         return True
 
     def _drop_attempt(self, system: System) -> None:
-        """After an exception, the walk goes on from where the last recorded step led."""
+        """After an exception, the walk goes on from where the system is."""
         self._restart()
         if self._state is not None:
             self._state = getattr(system, "state", self._state)
