@@ -27,7 +27,8 @@ FIRST_CAPACITY = 4  # successors that a row has room for when it is first visite
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 
 CONVERGED, ROUNDED, OUT_OF_SWEEPS = 0, 1, 2
-STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, NO_ROOM = 0, 1, 2, 3, 4, 5, -1  # as in `gosprl.record.Ended`
+STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET = 0, 1, 2, 3, 4, 5  # as in `gosprl.record.Ended`
+COUNTED, NO_ROOM, FOREIGN = 0, -1, -2  # of a transition; the latter two: a larger pool is needed, no candidate
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -36,7 +37,10 @@ STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, NO_ROOM = 0, 1, 2, 3, 4, 5, -1  #
 
 
 class Counts(NamedTuple):
-    """What was observed. A row's successors stand in order of first appearance in a pool that rows share."""
+    """What was observed. A row's successors stand in order of first appearance in a pool that rows share.
+
+    Of a closed model the pool holds all candidates, increasing within a row, whether seen or not; it never grows.
+    """
 
     visits: NDArray[np.int64]  # [R] N(s, a)
     start: NDArray[np.int64]  # [R] where the row's successors begin in the pool
@@ -44,13 +48,13 @@ class Counts(NamedTuple):
     capacity: NDArray[np.int64]  # [R] how many it has room for
     succ: NDArray[np.int32]  # [pool] successor
     number: NDArray[np.int64]  # [pool] N(s, a, s')
-    first: NDArray[np.int64]  # [pool] the visit at which it first appeared, 0 where unknown
+    first: NDArray[np.int64]  # [pool] the visit at which it first appeared, 0 where unknown, or where it never did
     reward_sum: NDArray[np.float64]  # [R]
     reward_sq: NDArray[np.float64]  # [R] sum of squares
     time: NDArray[np.int64]  # [R] number of the update that last changed the row, 0 = never
     newer: NDArray[np.int64]  # [R] the row changed next after this one, -1 = none
     older: NDArray[np.int64]  # [R] the row changed last before this one, -1 = none
-    scalars: NDArray[np.int64]  # [3] updates so far, pool slots used, the row changed last (-1 = none)
+    scalars: NDArray[np.int64]  # [4] updates so far, pool slots used, the row changed last (-1 = none), closed (0 or 1)
 
 
 @njit(cache=True)
@@ -75,16 +79,18 @@ def touch(counts, row):
 
 @njit(cache=True)
 def slot_of(counts, row, s_next):
-    """Pool position of a successor, made if need be; -1 when the pool is full."""
+    """Pool position of a successor, made if need be; NO_ROOM when the pool is full, FOREIGN if it is no candidate."""
     lo, n = counts.start[row], counts.length[row]
     for j in range(lo, lo + n):
         if counts.succ[j] == s_next:
             return j
+    if counts.scalars[3]:
+        return FOREIGN
     if n == counts.capacity[row]:
         capacity = max(FIRST_CAPACITY, 2 * n)
         used = counts.scalars[1]
         if used + capacity > len(counts.succ):
-            return -1
+            return NO_ROOM
         for i in range(n):
             counts.succ[used + i] = counts.succ[lo + i]
             counts.number[used + i] = counts.number[lo + i]
@@ -95,30 +101,44 @@ def slot_of(counts, row, s_next):
     j = lo + n
     counts.succ[j] = s_next
     counts.number[j] = 0
-    counts.first[j] = counts.visits[row] + 1
     counts.length[row] = n + 1
     return j
 
 
 @njit(cache=True)
 def record(counts, row, s_next, reward):
-    """Count one transition; False, and nothing changed, when the pool has no room."""
+    """Count one transition; COUNTED, or why it was not, and then nothing changed."""
     j = slot_of(counts, row, s_next)
     if j < 0:
-        return False
+        return j
+    if counts.number[j] == 0:
+        counts.first[j] = counts.visits[row] + 1
     counts.number[j] += 1
     counts.visits[row] += 1
     counts.reward_sum[row] += reward
     counts.reward_sq[row] += reward * reward
     touch(counts, row)
-    return True
+    return COUNTED
 
 
 @njit(cache=True)
 def record_many(counts, begin, rows, s_next, rewards):
-    """Count transitions `begin`, `begin + 1`, ...; the number of the first one for which the pool had no room."""
+    """Count transitions `begin`, `begin + 1`, ...; the number of the first one that could not be counted."""
     for i in range(begin, len(rows)):
-        if not record(counts, rows[i], s_next[i], rewards[i]):
+        if record(counts, rows[i], s_next[i], rewards[i]) != COUNTED:
+            return i
+    return len(rows)
+
+
+@njit(cache=True)
+def first_foreign(counts, rows, s_next):
+    """The number of the first transition whose successor is not stored, of those there are if none is."""
+    for i in range(len(rows)):
+        lo = counts.start[rows[i]]
+        hi = lo + counts.length[rows[i]]
+        while lo < hi and counts.succ[lo] != s_next[i]:
+            lo += 1
+        if lo == hi:
             return i
     return len(rows)
 
@@ -212,19 +232,41 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
 
 @njit(cache=True)
-def kl_intervals(ptr, count, first, visits, S, log_kl, log_a, log_b, scale, lower, upper, each, total):
-    """Fill the ends and caps of rows with the given counts; log_kl = log(S P / delta_1)."""
+def kl_end(table, k, n, log_kl, scale):
+    """`kl_upper` at n visits' budget; looked up in `table` where that is long enough, and kept there.
+
+    The end for count k stands at n (n + 1) / 2 + k; what is negative was not yet asked for.
+    """
+    i = n * (n + 1) // 2 + k
+    if i < len(table) and table[i] >= 0:
+        return table[i]
+    end = kl_upper(k, n, scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
+    if i < len(table):
+        table[i] = end
+    return end
+
+
+@njit(cache=True)
+def kl_intervals(ptr, count, first, visits, S, closed, log_kl, log_a, log_b, scale, table, lower, upper, each, total):
+    """Fill the ends and caps of rows with the given counts; log_kl = log(M / delta_1), M the possible transitions.
+
+    `table` has the ends known for this log_kl and scale. If `closed`, there is nothing but the stored successors.
+    """
     for r in range(len(visits)):
         n = visits[r]
-        if n == 0:
-            each[r] = total[r] = 1.0
-            continue
-        budget = scale * (log_kl + 0.5 * math.log(math.pi * n + 1))
-        for j in range(ptr[r], ptr[r + 1]):
-            lower[j] = kl_lower(count[j], n, budget)
-            upper[j] = kl_upper(count[j], n, budget)
-        each[r] = kl_upper(0, n, budget)
-        total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], n, S, log_a, log_b, scale)
+        each[r] = total[r] = 0.0 if closed else 1.0
+        if closed and ptr[r + 1] - ptr[r] == 1:
+            lower[ptr[r]] = upper[ptr[r]] = 1.0
+        elif n == 0:
+            for j in range(ptr[r], ptr[r + 1]):
+                lower[j], upper[j] = 0.0, 1.0
+        else:
+            for j in range(ptr[r], ptr[r + 1]):
+                lower[j] = 1.0 - kl_end(table, n - count[j], n, log_kl, scale)
+                upper[j] = kl_end(table, count[j], n, log_kl, scale)
+            if not closed:
+                each[r] = kl_end(table, 0, n, log_kl, scale)
+                total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], n, S, log_a, log_b, scale)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -874,9 +916,10 @@ def settle(ledger, visits):
 
 @njit(cache=True)
 def note(counts, ledger, row, s_next, reward):
-    """Count one transition in both; False, and nothing changed, when the pool has no room."""
-    if not record(counts, row, s_next, reward):
-        return False
+    """Count one transition in both; COUNTED, or why it was not, and then nothing changed."""
+    outcome = record(counts, row, s_next, reward)
+    if outcome != COUNTED:
+        return outcome
     s = ledger.row_state[row]
     ledger.visits[s] += 1
     gained = 0
@@ -890,18 +933,18 @@ def note(counts, ledger, row, s_next, reward):
     if fulfilled > 0:
         ledger.unmet[s] -= fulfilled
         ledger.scalars[0] -= ledger.unmet[s] == 0
-    return True
+    return COUNTED
 
 
 @njit(cache=True)
 def note_many(counts, ledger, rows, s_next, rewards, steps, events, done, noted):
     """Count transitions `done`, `done + 1`, ..., writing (step, states unmet) into `events` from `noted` on.
 
-    Returns the number of the first for which the pool had no room, and of the events written.
+    Returns the number of the first that could not be counted, and of the events written.
     """
     for i in range(done, len(rows)):
         unmet = ledger.scalars[0]
-        if not note(counts, ledger, rows[i], s_next[i], rewards[i]):
+        if note(counts, ledger, rows[i], s_next[i], rewards[i]) != COUNTED:
             return i, noted
         if ledger.scalars[0] != unmet:
             events[noted, 0] = steps[i]
@@ -920,15 +963,18 @@ def walk(
     A step takes one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random.
 
     `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities. Writes (step,
-    states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped).
+    states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped). A step to a
+    successor that is no candidate is not made: (row, successor) then stands in `events`, after those written.
     """
     noted = 0
+    closed = counts.scalars[3] != 0
     for step in range(steps):
-        capacity = FIRST_CAPACITY
-        for row in range(row_ptr[s], row_ptr[s + 1]):
-            capacity = max(capacity, 2 * counts.length[row])
-        if counts.scalars[1] + capacity > len(counts.succ):
-            return s, step, noted, NO_ROOM  # before anything is drawn
+        if not closed:
+            capacity = FIRST_CAPACITY
+            for row in range(row_ptr[s], row_ptr[s + 1]):
+                capacity = max(capacity, 2 * counts.length[row])
+            if counts.scalars[1] + capacity > len(counts.succ):
+                return s, step, noted, NO_ROOM  # before anything is drawn
         if len(policy) > 0:
             row = policy[s]
             if row < 0:
@@ -951,8 +997,11 @@ def walk(
         if bernoulli:
             reward = 1.0 if uniforms[2 * step + 1] < reward else 0.0
         unmet = ledger.scalars[0]
+        if note(counts, ledger, row, succ[j], reward) == FOREIGN:
+            events[noted, 0] = row
+            events[noted, 1] = succ[j]
+            return s, step, noted, FOREIGN
         s = succ[j]
-        note(counts, ledger, row, s, reward)
         if ledger.scalars[0] != unmet:
             events[noted, 0] = step + 1
             events[noted, 1] = ledger.scalars[0]

@@ -219,8 +219,8 @@ class Collector:
         if self._attempt is None and not self._new_attempt(self._state):
             raise InputError("ask: there is nothing left to collect; look at `done` first")
         row = int(self._model.rows.ptr[self._state])
-        self._model.found[s] = True
         self.record.add(row, s, 0.0, step=False)
+        self._model.found[s] = True
         self._state = s
         if self._attempt is not None:
             self._finish(self.record.ended(self._attempt, row, s, self._made))
@@ -267,7 +267,7 @@ class Collector:
         return True
 
     def _drop_attempt(self, system: System) -> None:
-        """After an exception, the walk goes on from where the last recorded step led."""
+        """After an exception, the walk goes on from where the system is."""
         self._restart()
         if self._state is not None:
             self._state = getattr(system, "state", self._state)
@@ -299,7 +299,15 @@ def _finite(reward: float) -> float:
 def _unseen(model: EmpiricalModel, delta: float) -> float:
     """The largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
     visited = np.flatnonzero((model.visits > 0) & ~model.terminal[model.rows.state])
-    return float(KL(delta).intervals(model, visited).total.max(initial=0.0)) if visited.size else 1.0
+    if not visited.size:
+        return 1.0
+    sets = KL(delta).intervals(model, visited)
+    if not model.closed:
+        return float(sets.total.max())
+    seen = model.stored(visited)[2] > 0  # of the candidates: what the others may have, and what these leave them
+    room = np.add.reduceat(np.where(seen, 0.0, sets.upper), sets.ptr[:-1])
+    left = 1 - np.add.reduceat(np.where(seen, sets.lower, 0.0), sets.ptr[:-1])
+    return float(np.minimum(room, left).max())
 
 
 def collect(

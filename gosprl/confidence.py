@@ -10,6 +10,14 @@ at most `total`. A family turns counts into such sets:
                 unseen successors together (`_kernels.unseen_cap`). delta / 2 goes to the ends, delta / 4 to each cap.
     Known       the true dynamics as sets of one point
 
+Where the possible successors are known (a closed model, `gosprl.successors`), each of the M candidates of all pairs has
+an interval of its own, [0, 1] before the first visit, and nothing else gets any mass. A single candidate is certain.
+
+    bernstein   L = 1/2 log(5 M N^2 / delta). The radius is Audibert et al.'s for x = 2 L, which one entry exceeds at
+                one N with probability at most 3 exp(-2 L): over M entries and all N that sums to less than delta.
+                (Printed: over S S A entries, pi^2 delta^2 / (8 A), below delta if A > 1 or delta < 0.8.)
+    kl          N kl(p_hat, p) <= log(M / delta) + 1/2 log(pi N + 1): no caps, so all of delta goes to the ends
+
 For each family, at scale 1, the true dynamics are in the sets at all times with probability at least 1 - delta. `scale`
 multiplies Bernstein's radius (alpha_p in the paper's experiments) and kl's logarithms; below 1 there is no guarantee.
 A pair never visited allows everything.
@@ -18,6 +26,7 @@ A pair never visited allows everything.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
@@ -30,6 +39,8 @@ if TYPE_CHECKING:
     from gosprl.model import EmpiricalModel
 
 T = TypeVar("T", bound=np.generic)
+
+TABULATED = 128  # visits up to which kl's ends are looked up, in 67 kB
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +101,26 @@ class Bernstein(_Family):
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
         ptr, succ, count, _ = model.stored(rows)
-        N = np.maximum(1, model.visits if rows is None else model.visits[rows])
-        L = np.log(2 * model.num_states * model.num_actions * N / self.delta)
-        n = np.repeat(N, np.diff(ptr))
+        visits = model.visits if rows is None else model.visits[rows]
+        N = np.maximum(1, visits)
+        if model.closed:
+            L = 0.5 * np.log(5 * model.num_candidates / self.delta) + np.log(N)
+        else:
+            L = np.log(2 * model.num_states * model.num_actions * N / self.delta)
+        length = np.diff(ptr)
+        n = np.repeat(N, length)
         p_hat = count / n
         each = self.scale * 6 * L / N
-        radius = self.scale * 2 * np.sqrt(p_hat * (1 - p_hat) * np.repeat(L, np.diff(ptr)) / n)
-        radius += np.repeat(each, np.diff(ptr))
-        unvisited = np.diff(ptr) == 0
-        return Intervals(
-            ptr,
-            succ,
-            np.maximum(p_hat - radius, 0),
-            np.minimum(p_hat + radius, 1),
-            np.where(unvisited, 1, np.minimum(each, 1)),
-            np.ones(len(N)),
-        )
+        radius = self.scale * 2 * np.sqrt(p_hat * (1 - p_hat) * np.repeat(L, length) / n)
+        radius += np.repeat(each, length)
+        lower, upper = np.maximum(p_hat - radius, 0), np.minimum(p_hat + radius, 1)
+        if model.closed:
+            upper[np.repeat(visits == 0, length)] = 1
+            lower[np.repeat(length == 1, length)] = upper[np.repeat(length == 1, length)] = 1
+            zeros = np.zeros(len(N))
+            return Intervals(ptr, succ, lower, upper, zeros, zeros)
+        each = np.where(visits == 0, 1, np.minimum(each, 1))
+        return Intervals(ptr, succ, lower, upper, each, np.ones(len(N)))
 
 
 class KL(_Family):
@@ -119,11 +134,19 @@ class KL(_Family):
         S, P = model.num_states, len(model.rows)
         lower, upper = np.empty((2, len(succ)))
         each, total = np.empty((2, len(visits)))
-        log_kl, log_cap = math.log(S * P / (self.delta / 2)), math.log(P / (self.delta / 4))
+        log_kl = math.log(model.num_candidates / (self.delta if model.closed else self.delta / 2))
+        log_cap, scale = math.log(P / (self.delta / 4)), float(self.scale)
         _kernels.kl_intervals(
-            ptr, count, first, visits, S, log_kl, log_cap, log_cap, float(self.scale), lower, upper, each, total
+            *(ptr, count, first, visits, S, model.closed, log_kl, log_cap, log_cap, scale, _kl_table(log_kl, scale)),
+            *(lower, upper, each, total),
         )
         return Intervals(ptr, succ, lower, upper, each, total)
+
+
+@lru_cache(maxsize=16)
+def _kl_table(log_kl: float, scale: float) -> NDArray[np.float64]:
+    """Upper ends for all counts of up to TABULATED visits, filled as they are asked for: these two fix them."""
+    return np.full((TABULATED + 1) * (TABULATED + 2) // 2, -1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@
 An update costs O(successors of its row), whatever S is; memory is O(stored transitions).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp import DENSE_LIMIT
 from gosprl.rows import Rows
+from gosprl.successors import Candidates, as_candidates
 
 T = TypeVar("T", bound=np.generic)
 
@@ -30,10 +32,20 @@ class EmpiricalModel:
         S, the number of states.
     actions
         A, the number of actions, or a bool mask [S, A] of those that exist.
+    successors
+        Which next states are possible at all, if that is known: see `restrict`.
+
+    Attributes
+    ----------
+    closed
+        Whether that is known: confidence sets then are sets over the candidates only, and a transition to any other
+        state is an error.
     """
 
-    def __init__(self, states: int, actions: ArrayLike) -> None:
+    def __init__(self, states: int, actions: ArrayLike, successors: Any = None) -> None:
         self._begin(Rows.build(states, actions))
+        if successors is not None:
+            self._close(as_candidates(successors, self.rows))
 
     @classmethod
     def over(cls, rows: Rows) -> "EmpiricalModel":
@@ -48,6 +60,8 @@ class EmpiricalModel:
         self.enabled = np.ones(len(rows), dtype=bool)  # [R] rows that can be taken, as far as is known
         self.found = np.zeros(rows.num_states, dtype=bool)  # [S] states that a walk started from or came to
         self.terminal = np.zeros(rows.num_states, dtype=bool)  # [S] their first row stands for a reset, others are off
+        self.closed = False
+        self.num_candidates = len(rows) * rows.num_states  # transitions (s, a, s_next) that may be possible
         self._allocate(np.zeros(len(rows), dtype=np.int64))
 
     @property
@@ -74,9 +88,42 @@ class EmpiricalModel:
         return _read_only(self._counts.reward_sq)
 
     def __repr__(self) -> str:
+        seen = np.count_nonzero(self._counts.number) if self.closed else self._counts.length.sum()
+        possible = f" of {self.num_candidates} possible" if self.closed else ""
         return (
             f"EmpiricalModel({self.num_states} states, {len(self.rows)} pairs, {self.visits.sum()} visits, "
-            f"{self._counts.length.sum()} transitions)"
+            f"{seen} transitions{possible})"
+        )
+
+    def restrict(self, successors: Any) -> None:
+        """From now on only these next states are possible; all transitions counted so far must be among them.
+
+        successors
+            A sparse matrix [S * A, S], row s * A + a, or [S, S] for any action, non-zero where it is possible; a bool
+            array [S, A, S] or [S, S]; a `TabularMDP` with the same states and actions; or a callable (s, a) -> next
+            states. Of a terminal state, the first action's are those that a reset leads to.
+        """
+        from gosprl import _kernels
+
+        self._close(as_candidates(successors, self.rows))
+        _kernels.touch_many(self._counts, np.arange(len(self.rows)))  # every row's set is another one now
+
+    def check(self, row: int, s_next: int) -> None:
+        """Raise the error for a transition to a state that is no candidate, if candidates are known."""
+        if self.closed:
+            succ, begin = self._counts.succ, int(self._counts.start[row])
+            end = begin + int(self._counts.length[row])
+            j = bisect_left(succ, s_next, begin, end)
+            if j == end or succ[j] != s_next:
+                raise self.foreign(row, s_next)
+
+    def foreign(self, row: int, s_next: int) -> GosprlError:
+        """The error for a transition to a state that is no candidate."""
+        s, a = self.rows.pair(row)
+        reset = ", which stands for the reset of a terminal state," if self.terminal[s] else ""
+        return GosprlError(
+            f"successors: (s, a) = ({s}, {a}){reset} led to state {s_next}, which is not among its candidates "
+            f"{_short(self.stored(np.array([row]))[1])}"
         )
 
     def update(self, s: ArrayLike, a: ArrayLike, s_next: ArrayLike, reward: ArrayLike = 0.0) -> None:
@@ -95,6 +142,10 @@ class EmpiricalModel:
         if not np.all(np.isfinite(rewards)):
             raise InputError("reward: expected finite numbers, got nan or inf")
         rewards = np.ascontiguousarray(np.broadcast_to(rewards, row.shape))
+        if self.closed:  # before anything is counted
+            i = _kernels.first_foreign(self._counts, row, successor)
+            if i < len(row):
+                raise self.foreign(int(row[i]), int(successor[i]))
         done = 0
         while done < len(row):
             done = _kernels.record_many(self._counts, done, row, successor, rewards)
@@ -120,6 +171,8 @@ class EmpiricalModel:
         """Arrays (s, a, s_next, count) of everything observed, sorted."""
         ptr, succ, count, _ = self.stored()
         row = np.repeat(np.arange(len(self.rows)), np.diff(ptr))
+        if self.closed:
+            row, succ, count = row[count > 0], succ[count > 0], count[count > 0]
         order = np.lexsort((succ, row))
         row = row[order]
         return self.rows.state[row], self.rows.action[row], succ[order].astype(np.int64), count[order]
@@ -127,6 +180,7 @@ class EmpiricalModel:
     def p_hat(self, s: int, a: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The next states seen from a pair, increasing, and their frequencies; empty if it was never visited."""
         _, succ, count, _ = self.stored(np.atleast_1d(self.rows.index(s, a)))
+        succ, count = succ[count > 0], count[count > 0]
         order = np.argsort(succ)
         return succ[order].astype(np.int64), count[order] / max(1, count.sum())
 
@@ -154,7 +208,10 @@ class EmpiricalModel:
     def stored(
         self, rows: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """(ptr, succ, count, first) of the given rows (all): successors as they appeared, counts, first visits."""
+        """(ptr, succ, count, first) of the given rows (all): successors as they appeared, counts, first visits.
+
+        Of a closed model all candidates, increasing, with zeros for those not yet seen.
+        """
         counts = self._counts
         start, length = (counts.start, counts.length) if rows is None else (counts.start[rows], counts.length[rows])
         ptr = np.concatenate([[0], np.cumsum(length)])
@@ -171,15 +228,24 @@ class EmpiricalModel:
         states: int,
         actions: ArrayLike,
         rewards: ArrayLike = 0.0,
+        successors: Any = None,
     ) -> "EmpiricalModel":
         """From arrays [n] of transitions in the order in which they were observed."""
-        model = cls(states, actions)
+        model = cls(states, actions, successors)
         model.update(s, a, s_next, rewards)
         return model
 
     @classmethod
     def from_counts(
-        cls, s: ArrayLike, a: ArrayLike, s_next: ArrayLike, count: ArrayLike, *, states: int, actions: ArrayLike
+        cls,
+        s: ArrayLike,
+        a: ArrayLike,
+        s_next: ArrayLike,
+        count: ArrayLike,
+        *,
+        states: int,
+        actions: ArrayLike,
+        successors: Any = None,
     ) -> "EmpiricalModel":
         """From COO parts: arrays [n] of triples and how often each was seen (repeated triples add up).
 
@@ -207,6 +273,8 @@ class EmpiricalModel:
         np.add.at(counts.number, inverse, number)
         np.add.at(counts.visits, row, counts.number[: len(keys)])
         _kernels.touch_many(counts, np.unique(row))
+        if successors is not None:
+            model._close(as_candidates(successors, model.rows))
         return model
 
     def _allocate(self, capacity: NDArray[np.int64]) -> None:
@@ -228,8 +296,34 @@ class EmpiricalModel:
             time=np.zeros(R, dtype=np.int64),
             newer=np.full(R, -1, dtype=np.int64),
             older=np.full(R, -1, dtype=np.int64),
-            scalars=np.array([0, capacity.sum(), -1], dtype=np.int64),
+            scalars=np.array([0, capacity.sum(), -1, 0], dtype=np.int64),
         )
+
+    def _close(self, candidates: Candidates) -> None:
+        """Store all candidates, with the counts so far."""
+        ptr, succ = candidates.ptr, candidates.succ
+        number, first = np.zeros((2, len(succ)), dtype=np.int64)
+        if self._counts.scalars[0]:
+            old_ptr, old_succ, old_number, old_first = self.stored()
+            old = np.repeat(np.arange(len(self.rows)), np.diff(old_ptr)) * self.num_states + old_succ
+            old, old_number, old_first = (part[old_number > 0] for part in (old, old_number, old_first))
+            new = np.repeat(np.arange(len(self.rows)), np.diff(ptr)) * self.num_states + succ
+            slot = np.minimum(np.searchsorted(new, old), len(new) - 1)
+            outside = old[new[slot] != old]
+            if outside.size:
+                row, s_next = divmod(int(outside.min()), self.num_states)
+                s, a = self.rows.pair(row)
+                raise InputError(
+                    f"successors: the model has seen (s, a, s_next) = ({s}, {a}, {s_next}), which is not among the "
+                    f"candidates {_short(succ[ptr[row] : ptr[row + 1]])} of ({s}, {a})"
+                )
+            number[slot], first[slot] = old_number, old_first
+        length = np.diff(ptr)
+        self._counts = self._counts._replace(
+            start=ptr[:-1].copy(), length=length, capacity=length, succ=succ, number=number, first=first
+        )
+        self._counts.scalars[[1, 3]] = len(succ), 1
+        self.closed, self.num_candidates = True, len(succ)
 
     def _grow(self, length: int) -> None:
         """Make the pool larger: at least double, and enough for a row of `length` to double."""
@@ -240,6 +334,12 @@ class EmpiricalModel:
             for pool in [getattr(self._counts, name)]
         }
         self._counts = self._counts._replace(**pools)
+
+
+def _short(states: NDArray[np.int32]) -> str:
+    """A list of states to be read by people: a long one is cut."""
+    shown = states.tolist()
+    return str(shown) if len(shown) <= 10 else f"[{shown[0]}, {shown[1]}, {shown[2]}, ..., {shown[-1]}]"
 
 
 def _read_only(array: NDArray[T]) -> NDArray[T]:

@@ -90,6 +90,10 @@ class Record:
 
     def add(self, row: int, s_next: int, reward: float, *, step: bool = True) -> None:
         """Note one transition; a reset costs no step."""
+        self.model.check(row, s_next)
+        self._note(row, s_next, reward, step)
+
+    def _note(self, row: int, s_next: int, reward: float, step: bool) -> None:
         self.steps += step
         self.resets += not step
         self._pending.append((row, s_next, reward, self.steps))
@@ -114,6 +118,8 @@ class Record:
                 *(events, done, noted),
             )
             if done < len(rows):
+                if self.model.closed:  # only if that happened after it was noted
+                    raise self.model.foreign(int(rows[done]), int(s_next[done]))
                 self.model._grow(int(self.model._counts.length[rows[done]]))
         known = self._known
         self.events.extend((int(step), (known - int(unmet)) / known) for step, unmet in events[:noted])
@@ -121,13 +127,14 @@ class Record:
     def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
         """Count one step, and what it tells about the state it led to."""
         model = self.model
+        model.check(row, s_next)
         if terminated != model.terminal[s_next]:
             if model.terminal[s_next]:
                 raise model.ends_sometimes(s_next)
             self.flush()
             model.end_in(s_next)
         model.found[s_next] = True
-        self.add(row, s_next, reward)
+        self._note(row, s_next, reward, True)
 
     def choose(self, attempt: "Attempt", s: int) -> int:
         """The row that an attempt takes in state s, -1 to hand back."""

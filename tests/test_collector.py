@@ -596,3 +596,75 @@ def test_progress_is_told_at_most_ten_times_a_second(monkeypatch):
     gosprl.collect(RIVER, 3, seed=0, progress=lambda status: told.append(next(clock)))
     assert len(told) > 10
     assert (np.diff(told[:-1]) >= 0.1).all()  # the last is at the end
+
+
+# Successors known
+
+
+def next_door(s, a):
+    return range(max(0, s - 1), min(6, s + 2))
+
+
+@pytest.mark.parametrize("options", ["kl", "bernstein", "least-sampled"])
+def test_knowing_what_is_possible_by_hand_and_in_a_run(options):
+    options = OPTIONS[options] | {"successors": next_door}
+    whole = gosprl.collect(RIVER, 5, seed=2, **options)
+    collector, log = by_hand(RIVER, 5, 2, **options)
+    assert everything(collector.result()) == everything(whole)
+    assert whole.model.num_candidates == 2 * (2 + 4 * 3 + 2)
+    assert len(log) == whole.steps
+
+
+def test_knowing_what_is_possible_saves_steps():
+    """Means of 10 runs: at scale 1 with the candidates it is close to what no collector can beat."""
+    known, blind = (
+        np.mean([gosprl.collect(RIVER, 10, seed=seed, **options).steps for seed in range(10)])
+        for options in ({"successors": RIVER}, {})
+    )
+    limit = gosprl.fluid_limit(RIVER, 10)
+    assert known < 1.2 * limit
+    assert blind > 1.3 * limit
+
+
+def test_telling_what_is_not_possible():
+    collector = Collector(6, 2, 5, seed=0, successors=next_door)
+    a = collector.ask(2)
+    words = rf"^successors: \(s, a\) = \(2, {a}\) led to state 5, which is not among its candidates \[1, 2, 3\]$"
+    with pytest.raises(gosprl.GosprlError, match=words):
+        collector.tell(2, a, 5)
+    assert (collector.result().steps, collector.model.visits.sum()) == (0, 0)
+    collector.tell(2, a, 3)  # what was meant
+    with pytest.raises(gosprl.GosprlError, match=r"\(1, 0\) led to state 4"):
+        collector.observe(1, 0, 4)
+    assert (collector.result().steps, collector.model.visits.sum()) == (1, 1)
+
+
+def test_a_model_that_knows_needs_no_option():
+    for strategy in ("gosprl", "random"):
+        collector = Collector(need=50, seed=0, model=EmpiricalModel(6, 2, lambda s, a: [0, 1, 2]), strategy=strategy)
+        with pytest.raises(
+            CollectionError, match=r"\(2, 1\) led to state 3, which is not among .* \[0, 1, 2\]"
+        ) as caught:
+            collector.run(RIVER)
+        assert caught.value.result.counts.sum() == caught.value.result.steps
+        assert not caught.value.result.counts[3:].any()
+
+
+def test_what_candidates_never_seen_may_have():
+    """Level 0.1 over 6 candidates: of 0 they are [0, 1, 2], of 1 and 2 one or two."""
+    possible = [[0, 1, 2], [0, 1], [2]]
+    model = EmpiricalModel(3, 1, lambda s, a: possible[s])
+    collector = Collector(need=5, seed=0, model=model)
+    assert collector.result().unseen == 1
+    collector.observe(2, 0, 2)
+    assert collector.result().unseen == 0  # nothing else is possible there
+    for s_next in [0] * 40 + [1] * 10:
+        collector.observe(0, 0, s_next)
+    budget = np.log(6 / 0.1) + 0.5 * np.log(50 * np.pi + 1)
+    assert collector.result().unseen == pytest.approx(1 - np.exp(-budget / 50))
+    collector.observe(0, 0, 2)
+    assert collector.result().unseen == 0
+    for n in (1, 2, 3):
+        collector.observe(1, 0, 1)
+        budget = np.log(6 / 0.1) + 0.5 * np.log(n * np.pi + 1)
+        assert collector.result().unseen == pytest.approx(1 - np.exp(-budget / n))

@@ -203,6 +203,126 @@ def test_counts_without_order_then_samples():
     assert gosprl.KL(0.1).intervals(model).total[0] == pytest.approx(min(at_counts, *later), rel=1e-12)
 
 
+# Successors known
+
+
+def closed_model(rng, S=5, A=2, n=300):
+    """A model that knows what is possible: 1 to S candidates a pair, of which the last was never seen.
+
+    Returns it with its possible transitions [R, S]; some pairs were never tried.
+    """
+    exists = rng.random((S, A)) < 0.8
+    exists[:, 0] = True
+    R = exists.sum()
+    possible = np.array([rng.permutation(S) < size for size in rng.integers(1, S + 1, R)])
+    s, a = np.argwhere(exists).T
+    row = rng.integers(2, R, size=n)
+    likely = [p / p.sum() for p in possible * rng.random((R, S))]
+    for p in likely:
+        if np.count_nonzero(p) > 1:
+            p[np.flatnonzero(p)[-1]] = 0
+    s_next = [rng.choice(S, p=likely[r] / likely[r].sum()) for r in row]
+    mask = np.zeros((S, A, S), dtype=bool)
+    mask[exists] = possible
+    options = {"states": S, "actions": exists, "successors": mask}
+    return gosprl.EmpiricalModel.from_transitions(s[row], a[row], s_next, **options), possible
+
+
+def check_closed(family, ends):
+    """Every set is one over the candidates, with ends(M, N, count) where there are two or more, and it was visited."""
+    kinds = set()
+    for seed in range(6):
+        model, possible = closed_model(np.random.default_rng(seed))
+        M = int(possible.sum())
+        for row, (seen, each, total) in enumerate(as_dicts(family.intervals(model))):
+            assert (each, total) == (0, 0)
+            assert sorted(seen) == np.flatnonzero(possible[row]).tolist()
+            N, count = int(model.visits[row]), dict.fromkeys(seen, 0)
+            count.update(zip(*(part.tolist() for part in model.p_hat(*model.rows.pair(row))), strict=True))
+            kinds.add((len(seen) == 1, N == 0))
+            for x, interval in seen.items():
+                expected = (1, 1) if len(seen) == 1 else (0, 1) if N == 0 else ends(M, N, round(N * count[x]))
+                assert interval == pytest.approx(expected, abs=1e-9)
+    assert len(kinds) == 4
+
+
+@pytest.mark.parametrize(("delta", "scale"), [(0.1, 1.0), (0.02, 0.1)])
+def test_kl_sets_over_candidates(delta, scale):
+    def ends(M, N, count):
+        return kl_ends(count, N, scale * (math.log(M / delta) + 0.5 * math.log(math.pi * N + 1)))
+
+    check_closed(gosprl.KL(delta, scale), ends)
+
+
+@pytest.mark.parametrize(("delta", "scale"), [(0.1, 1.0), (0.9, 0.1), (0.02, 1e-3)])
+def test_bernstein_sets_over_candidates(delta, scale):
+    """The level: an entry may leave the set at visit N with probability 3 exp(-2 L), over M entries and all N."""
+
+    def ends(M, N, count):
+        L, p = math.log(5 * M * N**2 / delta) / 2, count / N
+        radius = scale * (2 * math.sqrt(p * (1 - p) * L / N) + 6 * L / N)
+        assert 3 * math.exp(-2 * L) * M * N**2 * math.pi**2 / 6 == pytest.approx(0.98696 * delta, rel=1e-5)
+        return max(0, p - radius), min(1, p + radius)
+
+    check_closed(gosprl.Bernstein(delta, scale), ends)
+
+
+@families
+def test_knowing_the_candidates_narrows_what_is_said_of_the_seen(family):
+    narrower = 0
+    for seed in range(6):
+        closed, _ = closed_model(np.random.default_rng(seed), n=5000)
+        exists = closed.rows.to_dense(np.ones(len(closed.rows), dtype=bool))
+        wide = gosprl.EmpiricalModel.from_counts(*closed.transitions(), states=5, actions=exists)
+        pairs = zip(as_dicts(family().intervals(closed)), as_dicts(family().intervals(wide)), strict=True)
+        for (inner, *_), (outer, *_) in pairs:
+            for x, (low, high) in outer.items():
+                lower, upper = inner[x]
+                assert lower >= low
+                assert upper <= high
+                narrower += upper - lower < high - low
+    assert narrower > 80
+
+
+@families
+def test_some_rows_of_a_closed_model_are_the_same_as_among_all(family):
+    model, _ = closed_model(np.random.default_rng(4))
+    everything = as_dicts(family().intervals(model))
+    rows = np.random.default_rng(0).permutation(len(model.rows))
+    assert as_dicts(family().intervals(model, rows)) == [everything[row] for row in rows]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_ends_from_the_table_are_those_computed(closed, monkeypatch):
+    """Asked twice, so that the table is filled and read; for visits below and beyond what it holds; to the last bit."""
+    counts = [(n, k) for n in (1, 2, 7, 127, 128, 129, 400) for k in {0, 1, n // 3, n - 1, n}]
+    models = []
+    for n, k in counts:
+        parts = ([0, 0], [0, 0], [0, 1], [k, n - k])
+        successors = np.ones((3, 3), dtype=bool) if closed else None
+        models.append(gosprl.EmpiricalModel.from_counts(*parts, states=3, actions=1, successors=successors))
+    for family in (gosprl.KL(0.1), gosprl.KL(0.1, 0.03), gosprl.KL(0.03)):
+        tabulated = [as_dicts(family.intervals(model)) for _ in range(2) for model in models]
+        monkeypatch.setattr("gosprl.confidence._kl_table", lambda log_kl, scale: np.empty(0))
+        assert tabulated == 2 * [as_dicts(family.intervals(model)) for model in models]
+        monkeypatch.undo()
+        for (n, k), (row, *_) in zip(counts, tabulated[: len(counts)], strict=True):
+            level = math.log(9 / (family.delta if closed else family.delta / 2))
+            budget = family.scale * (level + 0.5 * math.log(math.pi * n + 1))
+            if k:
+                ends = _kernels.kl_lower(k, n, budget), _kernels.kl_upper(k, n, budget)
+                assert row[0][0] == ends
+
+
+def test_families_stay_values():
+    """What a family has looked up does not make it another one."""
+    one, other = gosprl.KL(0.1, 0.5), gosprl.KL(0.1, 0.5)
+    one.intervals(random_model(np.random.default_rng(0)))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != gosprl.KL(0.1, 0.6)
+
+
 # All families
 
 

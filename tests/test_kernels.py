@@ -70,6 +70,24 @@ for family in families:
 ends = [(k, n, budget) for n in (1, 7, 1000) for k in range(0, n + 1, 1 + n // 9) for budget in (0.01, 3.0, 80.0)]
 show("kl", [_kernels.kl_lower(*end) for end in ends], [_kernels.kl_upper(*end) for end in ends])
 
+# candidates
+closed = gosprl.EmpiricalModel(S, exists, successors=likely > 1e-9)
+s, a, s_next, count = (part[:200] for part in model.transitions())
+inside = likely[s, a, s_next] > 1e-9
+closed.update(s[inside], a[inside], s_next[inside], 0.5)
+show("closed", *closed._counts)
+try:
+    closed.update([2, 3], [0, 0], [3, 9])
+    print("nothing is foreign")
+except gosprl.GosprlError as error:
+    print(error)
+show("closed", *closed._counts)
+for family in families:
+    intervals = family.intervals(closed)
+    show(repr(family), intervals.lower, intervals.upper, intervals.each, intervals.total)
+    plan = gosprl.plan(closed, [0, 7], confidence=family, rng=3)
+    show("plan", plan.values, plan.policy)
+
 # planning; the trap 14 is closed for known dynamics, so that some states are out of reach
 P = np.where(exists[:, :, None], likely, 0)
 P[14] = P[13] = 0
@@ -121,8 +139,14 @@ show("greedy", leave, policy)
 # whole runs: simulated, on a Gymnasium environment, and hitting times
 show("hitting_times", gosprl.envs.make("riverswim6").hitting_times())
 simulated = gosprl.collect(gosprl.envs.make("riverswim6"), need=3, seed=0)
+known = gosprl.collect(gosprl.envs.make("riverswim6"), need=3, seed=0, successors=gosprl.envs.make("riverswim6"))
+try:
+    gosprl.collect(gosprl.envs.make("riverswim6"), need=3, seed=0, successors=lambda s, a: range(4))
+except gosprl.CollectionError as error:
+    print(error)
+    failed = error.result
 stepped = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60)
-for result in (simulated, stepped):
+for result in (simulated, known, failed, stepped):
     show("collect", result.counts, result.curve["step"], *result.model.transitions())
 sys.setprofile(None)
 functions = inspect.getmembers(_kernels, inspect.isfunction)

@@ -221,6 +221,39 @@ def test_counts_of_ten_states_against_linear_programs(method, family):
         assert np.all(optimum <= (1 + plan.gap) * plan.values * (1 + 1e-9))
 
 
+@both_methods
+@pytest.mark.parametrize("family", [gosprl.KL(0.1, 1.0), gosprl.KL(0.1, 0.1), gosprl.Bernstein(0.1, 0.1)])
+def test_closed_models_against_every_vertex(method, family):
+    """Candidates of which some were never seen, pairs never tried, states from which no goal can be reached."""
+    rng = np.random.default_rng(23)
+    unreached = untried = 0
+    for _ in range(60):
+        S, A = int(rng.integers(2, 6)), int(rng.integers(1, 3))
+        possible = rng.random((S, A, S)) < 0.4
+        possible[:, :, 0] |= ~possible.any(axis=2)
+        counts = rng.multinomial(rng.choice([0, 5, 200], (S, A)), possible / possible.sum(axis=2, keepdims=True))
+        s, a, s_next = np.nonzero(counts)
+        options = {"states": S, "actions": A, "successors": possible}
+        model = gosprl.EmpiricalModel.from_counts(s, a, s_next, counts[s, a, s_next], **options)
+        goals, costs = [int(rng.integers(S))], rng.uniform(0.5, 4, (S, A))
+        points = Problem.from_intervals(model.rows, family.intervals(model), goals, costs).points()
+        optimum = points.optimum(goals)
+        plan = gosprl.plan(model, goals, costs=costs, confidence=family, method=method)
+        assert_certified(plan, points, goals, optimum)
+        unreached += np.isinf(optimum).sum()
+        untried += (model.visits == 0).sum()
+    assert unreached > 20
+    assert untried > 60
+
+
+def test_an_untried_pair_of_a_closed_model_leads_to_its_candidates_only():
+    """A line of cells: without a single sample, the optimistic way is as long as the line."""
+    model = gosprl.EmpiricalModel(20, 2, lambda s, a: {max(0, s - 1), s, min(19, s + 1)})
+    np.testing.assert_allclose(gosprl.plan(model, [19]).values, np.arange(19, -1, -1))
+    island = gosprl.EmpiricalModel(4, 1, lambda s, a: [s, s ^ 1])  # 0 and 1, and apart from them 2 and 3
+    np.testing.assert_allclose(gosprl.plan(island, [0]).values, [0, 1, np.inf, np.inf])
+
+
 @pytest.fixture(scope="module")
 def never_seen():
     """A model of twelve states whose one action each was tried often and never led to state 3 but from state 11."""

@@ -182,3 +182,41 @@ def test_rows_of_every_length_fit():
     s, a, s_next, count = record.model.transitions()
     assert np.array_equal(number[s * 2 + a, s_next], count)
     assert count.sum() == number.sum()
+
+
+def test_a_transition_that_is_not_possible_is_not_noted():
+    record = made(3, 2, np.full(6, 9), np.zeros(3))
+    record.model.restrict(lambda s, a: [0, 1])
+    record.arrive(0, 1, 0.5, False)
+    words = r"^successors: \(s, a\) = \(0, 1\) led to state 2, which is not among its candidates \[0, 1\]$"
+    for terminated in (False, True):
+        with pytest.raises(GosprlError, match=words):
+            record.arrive(1, 2, 0.5, terminated)
+    with pytest.raises(GosprlError, match=words):
+        record.add(1, 2, 0.0)
+    record.arrive(1, 0, 0.5, False)
+    record.flush()
+    model = record.model
+    assert (record.steps, record.resets, model.visits.tolist()) == (2, 0, [1, 1, 0, 0, 0, 0])
+    assert (model.found.tolist(), model.terminal.any()) == ([True, True, False], False)
+
+
+def test_a_reset_that_is_not_possible():
+    record = made(3, 1, [9, 9, 9], np.zeros(3))
+    record.model.restrict(lambda s, a: [1, 2])
+    record.arrive(0, 2, 0.0, True)
+    with pytest.raises(
+        GosprlError, match=r"= \(2, 0\), which stands for the reset of a terminal state, led to state 0"
+    ):
+        record.add(2, 0, 0.0, step=False)
+    assert (record.steps, record.resets) == (1, 0)
+
+
+def test_what_was_noted_before_the_successors_were_known():
+    record = made(3, 1, [9, 9, 9], np.zeros(3))
+    record.add(0, 1, 0.0)
+    record.add(0, 2, 0.0)
+    record.model.restrict(lambda s, a: [0, 1])
+    with pytest.raises(GosprlError, match=r"\(s, a\) = \(0, 0\) led to state 2"):
+        record.flush()
+    assert record.model.visits.tolist() == [1, 0, 0]

@@ -54,6 +54,8 @@ class Gosprl:
         Costs in [1, c_max]: an array [S] or [S, A], or a callable (model) -> such an array. By default 1.
     dynamics
         The true `TabularMDP`: plan with known dynamics instead of confidence sets.
+    successors
+        Which next states are possible at all, as in `EmpiricalModel.restrict`: the sets are much smaller then.
     reach, reach_constant
         L of GOSPRL-L, and alpha of the paper's threshold (None: only the test that certifies).
     precision
@@ -68,6 +70,7 @@ class Gosprl:
     goals: str | Select = "all"
     costs: ArrayLike | Callable[[EmpiricalModel], ArrayLike] | None = None
     dynamics: TabularMDP | None = None
+    successors: Any = field(default=None, repr=False)
     reach: float | None = None
     reach_constant: float | None = 1.0
     precision: float | None = None
@@ -95,6 +98,8 @@ class Gosprl:
         if self.dynamics is not None:
             if self.confidence is not None:
                 raise InputError("dynamics, confidence: known dynamics need no confidence sets; give one of the two")
+            if self.successors is not None:
+                raise InputError("dynamics, successors: known dynamics say what is possible; give one of the two")
             if not isinstance(self.dynamics, TabularMDP):
                 raise InputError(f"dynamics: expected a TabularMDP, got {type(self.dynamics).__name__}")
             self._family = Known(self.dynamics)
@@ -150,6 +155,8 @@ class Gosprl:
         """Nothing is known of a model not seen before."""
         if self.dynamics is not None and not self.dynamics.rows.same(model.rows):
             raise InputError("dynamics: expected the same states and actions as the system's")
+        if self.successors is not None:
+            model.restrict(self.successors)
         self._work = Workspace(model, self._family)
         self._history, self._heading = None, None
         self.lost, self._stepped = {}, 0

@@ -13,7 +13,7 @@ class System(Protocol):
     """Something that can be stepped through. States and rows are those of the model it makes."""
 
     slice: int  # steps between two looks at the clock
-    state: int  # where the last recorded transition ended
+    state: int  # where it is: where the last transition led, recorded or not
 
     def model(self) -> EmpiricalModel:
         """An empty model of the right size."""

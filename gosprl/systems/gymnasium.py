@@ -66,9 +66,8 @@ class Gymnasium:
                 if row < 0:
                     return s, made, Ended.HANDED_BACK
                 observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action[row])
-                s = self._index(observation)
+                s = self.state = self._index(observation)
                 record.arrive(row, s, float(reward), bool(terminated))
-                self.state = s
                 made, steps = made + 1, steps - 1
                 if truncated and not terminated:
                     s = self._reset(model)

@@ -68,6 +68,8 @@ class Tabular:
             steps -= walked
             if ended == _kernels.NO_ROOM:
                 model._grow(int(model._counts.length.max()))
+            elif ended == _kernels.FOREIGN:
+                raise model.foreign(*events[noted].tolist())
             elif ended != Ended.STEPS:
                 return s, made, Ended(ended)
             elif made >= attempt.horizon:

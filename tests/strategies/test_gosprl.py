@@ -520,6 +520,9 @@ def test_guarantee(options, words):
         ({"dynamics": ring(3), "confidence": "kl"}, "dynamics, confidence: .* one of the two"),
         ({"dynamics": ring(3).dense()}, "dynamics: expected a TabularMDP, got ndarray"),
         ({"dynamics": ring(4)}, "dynamics: expected the same states and actions"),
+        ({"dynamics": ring(3), "successors": ring(3)}, "dynamics, successors: .* one of the two"),
+        ({"successors": ring(4)}, "successors: expected an MDP with S = 3 states and A = 1 actions"),
+        ({"successors": lambda s, a: [s + 1]}, r"successors: .* \(s, a\) = \(2, 0\), whole numbers in 0..2, got 3"),
     ],
 )
 def test_options_are_checked_before_any_step(options, words):

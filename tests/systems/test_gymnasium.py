@@ -718,6 +718,56 @@ def test_a_reset_into_a_terminal_state_by_hand():
         collector.ask(1)
 
 
+# Successors known
+
+
+def neighbours(s, a):
+    """The cells of the 4x4 map next to s, and s; where an episode ends, the start."""
+    row, column = divmod(s, 4)
+    near = [(row, column), (row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+    return [0] if s in HOLES else [4 * i + j for i, j in near if 0 <= i < 4 and 0 <= j < 4]
+
+
+def test_candidates_on_frozen_lake():
+    env = Recorder(gym.make(FROZEN))
+    result = gosprl.collect(env, need=20, seed=0, successors=neighbours)
+    assert result.met
+    assert split(result.model)[0] == env.transitions()
+    blind = gosprl.collect(gym.make(FROZEN), need=20, seed=0)
+    assert result.steps < blind.steps
+
+
+def test_a_step_that_is_not_possible():
+    """Without the cell to the left of 10: found out by the very step that goes there."""
+    env = Recorder(gym.make(FROZEN))
+    collector = gosprl.Collector(
+        16, 4, frozen_need(20), seed=0, successors=lambda s, a: [x for x in neighbours(s, a) if (s, x) != (10, 9)]
+    )
+    words = r"successors: \(s, a\) = \(10, \d\) led to state 9, which is not among its candidates \[6, 10, 11, 14\]"
+    with pytest.raises(gosprl.CollectionError, match=words) as caught:
+        collector.run(env)
+    result = caught.value.result
+    assert result.stop == "failed"
+    assert env.steps[-1][0] == 10
+    assert env.steps[-1][2] == 9
+    assert result.steps == result.counts.sum() == len(env.steps) - 1
+    last = env.steps.pop()
+    assert split(result.model)[0] == env.transitions()
+    with contextlib.suppress(gosprl.CollectionError):  # it goes on from where the environment is
+        collector.run(env, max_steps=1)
+    assert env.steps[-1][0] == last[2]
+    assert split(collector.model)[0] == env.transitions()
+
+
+def test_a_reset_that_is_not_possible():
+    env = Recorder(Table(line(4)))
+    words = r"= \(3, 0\), which stands for the reset of a terminal state, led to state 0, .* candidates \[1\]"
+    with pytest.raises(gosprl.CollectionError, match=words) as caught:
+        gosprl.collect(env, need=20, seed=0, successors=lambda s, a: {0, s + 1} if s < 3 else {1})
+    assert caught.value.result.resets == 0
+    assert caught.value.result.steps == len(env.steps) > 2
+
+
 # Ctrl-C
 
 

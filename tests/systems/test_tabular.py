@@ -1,5 +1,7 @@
 """The compiled engine: the same walk as in plain Python over the same uniforms; the laws of the simulation."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -219,3 +221,70 @@ def test_plain_rewards_are_the_means():
 def test_a_walk_begins_where_the_mdp_does():
     mdp = TabularMDP(RIVER.dense(), start=4)
     assert gosprl.collect(mdp, 100, seed=0, max_steps=1).counts[4].sum() == 1
+
+
+# Successors known
+
+
+@pytest.mark.parametrize("mdp", MDPS)
+@pytest.mark.parametrize("confidence", ["kl", "bernstein"])
+def test_both_engines_walk_the_same_way_over_candidates(mdp, confidence):
+    mdp = MDPS[mdp]
+    options = {"seed": 1, "max_steps": 3000, "confidence": confidence, "successors": mdp}
+    compiled, python = (gosprl.collect(system, 3, **options) for system in (mdp, Stepped(mdp)))
+    assert compiled.steps > 5
+    assert compiled.model.closed
+    assert everything(compiled) == everything(python)
+    assert compiled.curve.tolist() == python.curve.tolist()
+
+
+def one_left_out(seed):
+    """A garnet, and its successors but for one of each of two pairs."""
+    mdp = make("garnet", states=12, actions=2, branching=4, seed=seed)
+    rng = np.random.default_rng(seed)
+    possible = mdp.dense() > 0
+    for pair in rng.choice(24, size=2, replace=False):
+        s, a = divmod(int(pair), 2)
+        possible[s, a, rng.choice(np.flatnonzero(possible[s, a]))] = False
+    return mdp, possible
+
+
+@pytest.mark.parametrize("strategy", ["kl", "random"])
+def test_both_engines_stop_before_the_step_that_is_not_possible(strategy):
+    for seed in range(6):
+        mdp, possible = one_left_out(seed)
+        python = Stepped(mdp)
+        failed = []
+        for system in (mdp, python):
+            model = EmpiricalModel(12, 2, possible)
+            options = {} if strategy == "kl" else {"strategy": "random"}
+            collector = gosprl.Collector(need=50, seed=seed, model=model, **options)
+            with pytest.raises(gosprl.CollectionError, match="successors: ") as caught:
+                collector.run(system)
+            failed.append((str(caught.value), everything(caught.value.result), caught.value.result.curve.tolist()))
+            assert caught.value.result.stop == "failed"
+        assert failed[0] == failed[1]
+        words = re.search(
+            r"after (\d+) steps: .*\(s, a\) = \((\d+), (\d+)\) led to state (\d+), .* (\[.*\])$", failed[0][0]
+        )
+        steps, s, a, s_next = map(int, words.groups()[:4])
+        assert steps == len(python.log)
+        assert all(possible[step] for step in python.log)
+        assert s == (python.log[-1][2] if python.log else mdp.start)
+        assert mdp.dense()[s, a, s_next] > 0
+        assert not possible[s, a, s_next]
+        assert words[5] == str(np.flatnonzero(possible[s, a]).tolist())
+
+
+def test_a_walk_that_failed_goes_on_from_where_it_was():
+    """Right at 3 is said to lead to 2 or 3 only: the simulation has not gone where it must not go."""
+    possible = [[0, 1], [0, 1, 2], [1, 2, 3], [2, 3], [3, 4, 5], [4, 5]]
+    collector = gosprl.Collector(6, 2, 20, seed=0, successors=lambda s, a: possible[s])
+    for _ in range(3):
+        with pytest.raises(
+            gosprl.CollectionError, match=r"\(3, 1\) led to state 4, which is not among .* \[2, 3\]"
+        ) as caught:
+            collector.run(RIVER)
+    s, a, s_next, count = caught.value.result.model.transitions()
+    assert np.all(RIVER.dense()[s, a, s_next] > 0)
+    assert count.sum() == caught.value.result.steps
