@@ -22,11 +22,12 @@ ROUNDING = 64 * 2.0**-52  # residuals below this, relative to the values, that n
 
 FEW = 10  # sweeps of a policy that is not known to reach the goals
 HISTORY = 6  # sweeps from which a policy's value is extrapolated
+ROUNDS = 10  # sweeps of a region before its policy is followed again
 FIRST_CAPACITY = 4  # successors that a row has room for when it is first visited
 
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 
-CONVERGED, ROUNDED, OUT_OF_SWEEPS = 0, 1, 2
+CONVERGED, ROUNDED, OUT_OF_SWEEPS, HUNGRY = 0, 1, 2, 3
 STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET = 0, 1, 2, 3, 4, 5  # as in `gosprl.record.Ended`
 COUNTED, NO_ROOM, FOREIGN = 0, -1, -2  # of a transition; the latter two: a larger pool is needed, no candidate
 
@@ -645,6 +646,8 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
         if arg < 0:
             continue
         rise_ratio = max(rise_ratio, change / cost[arg])
+        if len(f_state) == 0:
+            continue
         f_state[kept] = s
         f_cost[kept], f_each[kept], f_full[kept], f_part[kept] = cost[arg], least_each, least_full, least_part
         begin, to = begins[arg], f_ptr[kept]
@@ -854,31 +857,264 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
 
 
 @njit(cache=True)
-def greedy(row_ptr, q, alive, tie, uniforms, leave, policy):
-    """For each state the least q of its rows, and a row within `tie` of it: of n such rows number floor(u * n).
+def mixed(key, s):
+    """A number in [0, 1) that looks random, from two whole numbers below 2^32 (so that no product overflows)."""
+    x = (key ^ (s * 2654435761)) & 0xFFFFFFFF
+    for _ in range(2):
+        x = ((x ^ (x >> 16)) * 73244475) & 0xFFFFFFFF
+    return (x ^ (x >> 16)) / 4294967296.0
 
-    inf and -1 where no row is usable.
+
+@njit(cache=True)
+def seen_mean(counts, v, r, unseen):
+    """Mean of v over the successors seen of row r; `unseen` if there are none."""
+    n = counts.visits[r]
+    if n == 0:
+        return unseen
+    mean = 0.0
+    for j in range(counts.start[r], counts.start[r] + counts.length[r]):
+        if counts.number[j] > 0:
+            mean += counts.number[j] / n * v[counts.succ[j]]
+    return mean
+
+
+@njit(cache=True)
+def pick(q, first, last, least, tie, key, s, counts, v):
+    """Of the rows first .. last - 1, one with q within `tie` of `least`, and then with the least mean of v as seen.
+
+    Wide sets make many rows look equally good; what was seen can tell them apart. What is still equal is decided at
+    random by `key`, or for the first if that is -1.
     """
+    ties, only = 0, -1
+    for r in range(first, last):
+        if q[r] <= least + tie:
+            ties += 1
+            only = r
+    if ties <= 1:
+        return only
+    best = math.inf
+    for r in range(first, last):
+        if q[r] <= least + tie:
+            best = min(best, seen_mean(counts, v, r, 0.0))
+    ties = 0
+    for r in range(first, last):
+        ties += q[r] <= least + tie and seen_mean(counts, v, r, 0.0) <= best + tie
+    skip = int(mixed(key, s) * ties) if key >= 0 else 0
+    for r in range(first, last):
+        if q[r] <= least + tie and seen_mean(counts, v, r, 0.0) <= best + tie:
+            if skip == 0:
+                return r
+            skip -= 1
+    return only
+
+
+@njit(cache=True)
+def greedy(row_ptr, q, alive, tie, key, counts, v, leave, policy):
+    """For each state the least q of its rows, and a row that is nearly as good; inf and -1 where none is usable."""
     for s in range(len(alive)):
         policy[s] = -1
         leave[s] = math.inf
-        begin, end = row_ptr[s], row_ptr[s + 1]
-        if not alive[s]:
+        if alive[s]:
+            for r in range(row_ptr[s], row_ptr[s + 1]):
+                leave[s] = min(leave[s], q[r])
+            if leave[s] < math.inf:
+                policy[s] = pick(q, row_ptr[s], row_ptr[s + 1], leave[s], tie, key, s, counts, v)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Focused planning (see `gosprl.focus`)
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Lowest(NamedTuple):
+    """The states of least value, as `sweep` wants them: goals, then stand-ins for the rest."""
+
+    order: NDArray[np.int64]  # [n]
+    rank: NDArray[np.int64]  # [S] place there, or n and more
+    prefix: NDArray[np.float64]  # [n + 1]
+
+
+class Region(NamedTuple):
+    """What focused planning keeps and works with."""
+
+    v: NDArray[np.float64]  # [S + 1] lower bounds; the last is the stand-in's
+    best: NDArray[np.int64]  # [S] the row that was best last time
+    q: NDArray[np.float64]  # [R] the rows' values when last applied
+    out: NDArray[np.float64]  # [S]
+    states: NDArray[np.int64]  # [S] the region, in order of discovery
+    other: NDArray[np.int64]  # [S] a second list
+    later: NDArray[np.int64]  # [S] and a third
+    weight: NDArray[np.float64]  # [S] how likely the walk gets there
+    stamp: NDArray[np.int64]  # [S] when that was last touched: odd = in the region
+    policy: NDArray[np.int64]  # [S] rows, -1 outside of the region
+    head: NDArray[np.int64]  # [S] first link to a row that may lead there, -1 = none
+    scalars: NDArray[np.int64]  # [4] last stamp, states in the region, links used, rows applied so far
+
+
+class Links(NamedTuple):
+    """Lists of the rows that may lead to a state."""
+
+    next: NDArray[np.int32]  # [pool] the next link of the same state, -1 = none
+    row: NDArray[np.int32]  # [pool]
+
+
+@njit(cache=True)
+def link(region, links, row, succ, begin, end):
+    """Note that `row` may lead to succ[begin:end]."""
+    for j in range(begin, end):
+        i = region.scalars[2]
+        links.row[i] = row
+        links.next[i] = region.head[succ[j]]
+        region.head[succ[j]] = i
+        region.scalars[2] += 1
+
+
+@njit(cache=True)
+def link_many(region, links, rows, succ, begin, end):
+    """Note that rows[i] may lead to succ[begin[i]:end[i]]."""
+    for i in range(len(rows)):
+        link(region, links, rows[i], succ, begin[i], end[i])
+
+
+@njit(cache=True)
+def lower_values(sets, cost, usable, goal, row_state, lowest, frozen, region, links, n, tolerance):
+    """Lower v until no row's value is below that of its state by more than `tolerance`.
+
+    `region.other[:n]` are the states that may be too high; from there, what falls is followed to its predecessors.
+    """
+    v, out, scalars = region.v, region.out, region.scalars
+    todo, later = region.other, region.later
+    while n > 0:
+        applied = sweep(
+            sets, cost, usable, goal, v, todo, n, lowest.order, lowest.rank, lowest.prefix, len(lowest.order),
+            region.best, region.q, -math.inf, out, frozen,
+        )[5]  # fmt: skip
+        scalars[3] += applied
+        scalars[0] += 2
+        more = 0
+        for i in range(n):
+            s = todo[i]
+            if not goal[s] and out[s] < v[s] - tolerance:
+                v[s] = out[s]
+                j = region.head[s]
+                while j >= 0:
+                    x = row_state[links.row[j]]
+                    if region.stamp[x] < scalars[0]:
+                        region.stamp[x] = scalars[0]
+                        later[more] = x
+                        more += 1
+                    j = links.next[j]
+        todo, later, n = later, todo, more
+
+
+@njit(cache=True)
+def hungry(sets, goal, n_goals, r):
+    """Whether the unseen mass of row r is more than goals not seen from there can take."""
+    if not is_open(sets, r):
+        return False
+    unseen = n_goals
+    for j in range(sets.begin[r], sets.end[r]):
+        unseen -= goal[sets.succ[j]]
+    return min(sets.total[r], sets.slack[r]) > sets.each[r] * unseen + TINY
+
+
+@njit(cache=True)
+def expand(sets, goal, region, s, r, least_weight, n):
+    """Add to the region the seen successors of row r of state s that are likely enough; its size then.
+
+    A successor's share is taken as the middle of its interval.
+    """
+    stamp, weight, now = region.stamp, region.weight, region.scalars[0]
+    total = 0.0
+    for j in range(sets.begin[r], sets.end[r]):
+        total += sets.lower[j] + sets.upper[j]
+    for j in range(sets.begin[r], sets.end[r]):
+        x = sets.succ[j]
+        if goal[x] or stamp[x] == now + 1:
             continue
-        for r in range(begin, end):
-            leave[s] = min(leave[s], q[r])
-        if leave[s] == math.inf:
-            continue
-        ties = 0
-        for r in range(begin, end):
-            ties += q[r] <= leave[s] + tie
-        skip = int(uniforms[s] * ties)
-        for r in range(begin, end):
-            if q[r] <= leave[s] + tie:
-                if skip == 0:
-                    policy[s] = r
-                    break
-                skip -= 1
+        if stamp[x] != now:
+            stamp[x] = now
+            weight[x] = 0.0
+        weight[x] += weight[s] * (sets.lower[j] + sets.upper[j]) / total
+        if weight[x] >= least_weight and weight[x] > 0:
+            stamp[x] = now + 1
+            region.states[n] = x
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def focus(
+    sets, cost, usable, goal, n_goals, lowest, frozen, region, counts, start, precision, least_weight, tie, key, budget
+):  # fmt: skip
+    """Raise v on the states that a walk from `start` will likely visit, until its residual there is below `precision`.
+
+    Each round follows the greedy policy outwards, applying L to every state on the way; if nothing rose by more than
+    half the precision it is done (a later rise of the others adds at most the other half). Otherwise it sweeps the
+    region backwards a few times and looks again.
+
+    Returns (status, cost of the plan from `start`): HUNGRY if the policy has a row whose value needs more than the
+    goals' values, OUT_OF_SWEEPS if `budget` rows were applied in vain.
+    """
+    row_ptr = sets.row_ptr
+    v, best, q, out, states, other = region.v, region.best, region.q, region.out, region.states, region.other
+    weight, stamp, policy, scalars = region.weight, region.stamp, region.policy, region.scalars
+    low, rank, prefix, n_low = lowest.order, lowest.rank, lowest.prefix, len(lowest.order)
+    at_goal = goal[start]
+    used = 0
+    while True:
+        for i in range(scalars[1]):
+            policy[states[i]] = -1
+        scalars[0] += 2
+        states[0] = start
+        weight[start] = 1.0
+        stamp[start] = scalars[0] + 1
+        done, n, worst, starving = 0, 1, 0.0, False
+        while done < n:
+            batch = states[done:n]
+            if done == 0 and at_goal:  # its non-goal copy, which is never seen again
+                goal[start] = False
+                rows = sweep(
+                    sets, cost, usable, goal, v, batch, 1, low, rank, prefix, n_low, best, q, -math.inf, out, frozen
+                )[5]
+                goal[start] = True
+                leave = out[start]
+            else:
+                rise, _, _, _, _, rows = sweep(
+                    sets, cost, usable, goal, v, batch, n - done, low, rank, prefix, n_low, best, q, -math.inf, v,
+                    frozen,
+                )  # fmt: skip
+                worst = max(worst, rise)
+                if done == 0:
+                    leave = v[start]
+            used += rows
+            end = n
+            for i in range(done, end):
+                s = states[i]
+                least = leave if i == 0 else v[s]
+                if least == math.inf:
+                    continue
+                r = pick(q, row_ptr[s], row_ptr[s + 1], least, tie, key, s, counts, v)
+                policy[s] = r
+                starving = starving or hungry(sets, goal, n_goals, r)
+                n = expand(sets, goal, region, s, r, least_weight, n)
+            done = end
+        scalars[1] = n
+        if worst <= precision / 2 or starving or used > budget:
+            break
+        for i in range(n):
+            other[i] = states[n - 1 - i]
+        for _ in range(ROUNDS):
+            rise, _, _, _, _, rows = sweep(
+                sets, cost, usable, goal, v, other, n - at_goal, low, rank, prefix, n_low, best, q, -math.inf, v, frozen
+            )
+            used += rows
+            if rise <= max(precision / 2, 0.1 * worst):
+                break
+    scalars[3] += used
+    if starving:
+        return HUNGRY, leave
+    return (OUT_OF_SWEEPS if worst > precision / 2 else CONVERGED), leave
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -894,24 +1130,27 @@ class Ledger(NamedTuple):
     state: NDArray[np.int64]  # [S] of each state, with any action
     visits: NDArray[np.int64]  # [S] N(s)
     unmet: NDArray[np.int64]  # [S] items of the state that are unmet
-    scalars: NDArray[np.int64]  # [3] states with unmet items, samples missing, needed samples collected so far
+    missing: NDArray[np.int64]  # [S] samples that they lack
+    scalars: NDArray[np.int64]  # [4] states with unmet items, samples missing, needed ones collected, changes of mind
 
 
 @njit(cache=True)
-def settle(ledger, visits):
-    """Count all unmet items anew."""
-    ledger.visits[:] = 0
-    ledger.unmet[:] = 0
-    ledger.scalars[0] = 0
-    ledger.scalars[1] = 0
-    for r in range(len(visits)):
-        ledger.visits[ledger.row_state[r]] += visits[r]
-        ledger.unmet[ledger.row_state[r]] += visits[r] < ledger.pair[r]
-        ledger.scalars[1] += max(0, ledger.pair[r] - visits[r])
-    for s in range(len(ledger.unmet)):
+def settle(ledger, row_ptr, visits, states):
+    """Count anew what the given states lack."""
+    scalars = ledger.scalars
+    scalars[3] += 1
+    for s in states:
+        scalars[0] -= ledger.unmet[s] > 0
+        scalars[1] -= ledger.missing[s]
+        ledger.visits[s] = ledger.unmet[s] = ledger.missing[s] = 0
+        for r in range(row_ptr[s], row_ptr[s + 1]):
+            ledger.visits[s] += visits[r]
+            ledger.unmet[s] += visits[r] < ledger.pair[r]
+            ledger.missing[s] += max(0, ledger.pair[r] - visits[r])
         ledger.unmet[s] += ledger.visits[s] < ledger.state[s]
-        ledger.scalars[0] += ledger.unmet[s] > 0
-        ledger.scalars[1] += max(0, ledger.state[s] - ledger.visits[s])
+        ledger.missing[s] += max(0, ledger.state[s] - ledger.visits[s])
+        scalars[0] += ledger.unmet[s] > 0
+        scalars[1] += ledger.missing[s]
 
 
 @njit(cache=True)
@@ -925,6 +1164,7 @@ def note(counts, ledger, row, s_next, reward):
     gained = 0
     gained += counts.visits[row] <= ledger.pair[row]
     gained += ledger.visits[s] <= ledger.state[s]
+    ledger.missing[s] -= gained
     ledger.scalars[1] -= gained
     ledger.scalars[2] += gained
     fulfilled = 0

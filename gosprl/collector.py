@@ -103,7 +103,7 @@ class Collector:
             self._reset_to(s)
         elif s != self._state:
             self._restart()
-        self._model.found[s] = True
+        self._model.find(s)
         row = self._next_row(s)
         self._asked = (row, s, int(self._model.rows.action[row]))
         return self._asked[2]
@@ -220,7 +220,7 @@ class Collector:
             raise InputError("ask: there is nothing left to collect; look at `done` first")
         row = int(self._model.rows.ptr[self._state])
         self.record.add(row, s, 0.0, step=False)
-        self._model.found[s] = True
+        self._model.find(s)
         self._state = s
         if self._attempt is not None:
             self._finish(self.record.ended(self._attempt, row, s, self._made))
@@ -258,7 +258,7 @@ class Collector:
         self._update_need()
         if self.done:
             return False
-        answer = self.strategy.attempt(self.model, self.record.need, s, self.record.steps + 1, self.record.rng)
+        answer = self.strategy.attempt(self.model, self.record.ledger, s, self.record.steps + 1, self.record.rng)
         if isinstance(answer, GivenUp):
             self.given_up = answer
             return False

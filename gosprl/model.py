@@ -58,7 +58,8 @@ class EmpiricalModel:
         self.rows = rows
         self.states: Sequence[Any] = range(self.num_states)  # index -> observation
         self.enabled = np.ones(len(rows), dtype=bool)  # [R] rows that can be taken, as far as is known
-        self.found = np.zeros(rows.num_states, dtype=bool)  # [S] states that a walk started from or came to
+        self.discovered: list[int] = []  # states that a walk started from or came to, in that order
+        self.found = np.zeros(rows.num_states, dtype=bool)  # [S] the same as a mask
         self.terminal = np.zeros(rows.num_states, dtype=bool)  # [S] their first row stands for a reset, others are off
         self.closed = False
         self.num_candidates = len(rows) * rows.num_states  # transitions (s, a, s_next) that may be possible
@@ -151,6 +152,12 @@ class EmpiricalModel:
             done = _kernels.record_many(self._counts, done, row, successor, rewards)
             if done < len(row):
                 self._grow(int(self._counts.length[row[done]]))
+
+    def find(self, s: int) -> None:
+        """A walk started from state s, or came to it."""
+        if not self.found[s]:
+            self.found[s] = True
+            self.discovered.append(s)
 
     def end_in(self, s: int) -> None:
         """State s is terminal: of its rows only the first is left, and stands for the reset."""

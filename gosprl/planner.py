@@ -39,7 +39,10 @@ METHODS: Mapping[str, int] = {"modified-policy-iteration": 100, "value-iteration
 MAX_SWEEPS = 10_000_000
 SLOW = 5000  # sweeps after which known dynamics are solved by policy iteration with linear solves instead
 WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # what a workspace overwrites
+FORGET = 10_000  # refreshes after which nothing is known of the rows' values any more
 WORK_PER_CALL = 200_000_000  # row visits between two chances to hear Ctrl-C, about ten seconds
+
+_NOTHING = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +101,11 @@ def plan(
     cost = row_costs(costs, system.rows)
     precision = _checks.positive("precision", precision)
     evaluations = _checks.choice("method", method, METHODS)
-    uniforms = np.zeros(system.num_states) if rng is None else np.random.default_rng(rng).random(system.num_states)
+    key = -1 if rng is None else int(np.random.default_rng(rng).integers(2**32))
     work, known, stale = _warm_start(system, family, warm)
     enabled = system.enabled if isinstance(system, EmpiricalModel) else None
     solution = solve(work.sets, cost, goal, known, evaluations, precision=precision, enabled=enabled, stale=stale)
-    rows, leave = solution.greedy(system.rows.ptr, uniforms)
+    rows, leave = solution.greedy(system, key)
     values = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)
     return Plan(
         values=values,
@@ -128,25 +131,26 @@ class Workspace:
         self._mark = 0 if isinstance(system, TabularMDP) else system.mark()
         self._room: NDArray[np.int64] | None = None  # [R] where a row's slots end, once rows were replaced
         self._used = np.array([len(self.sets.succ)])
-        self._solution: Solution | None = None
+        self._since: list[NDArray[np.int64]] = []  # rows refreshed since the last plan
+        self.solution: Solution | None = None
+        self.plans, self.applied = 0, 0  # plans made, and rows applied for them at most
 
     def plan(
-        self,
-        goal: NDArray[np.bool_],
-        cost: NDArray[np.float64],
-        precision: float,
-        uniforms: NDArray[np.float64],
+        self, goal: NDArray[np.bool_], cost: NDArray[np.float64], precision: float, key: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
-        rows = self.stale()
-        self.refresh(rows)
+        self.refresh(self.stale())
+        stale = np.concatenate([_NOTHING, *self._since]) if len(self._since) < FORGET else None
+        self._since.clear()
         enabled = None if isinstance(self.system, TabularMDP) else self.system.enabled
         evaluations = METHODS["modified-policy-iteration"]
-        self._solution = solve(
-            self.sets, cost, goal, self._solution, evaluations, precision=precision, enabled=enabled, stale=rows
+        self.solution = solution = solve(
+            self.sets, cost, goal, self.solution, evaluations, precision=precision, enabled=enabled, stale=stale
         )
-        policy, leave = self._solution.greedy(self.system.rows.ptr, uniforms)
-        return policy, leave / (1 + self._solution.fall_ratio)
+        self.plans += 1
+        self.applied += solution.sweeps * len(cost)
+        policy, leave = solution.greedy(self.system, key)
+        return policy, leave / (1 + solution.fall_ratio)
 
     def fork(self) -> "Workspace":
         """A copy that can be refreshed without changing this one."""
@@ -158,7 +162,7 @@ class Workspace:
     def stale(self) -> NDArray[np.int64]:
         """The rows whose counts changed since the sets were made."""
         if self.known or isinstance(self.system, TabularMDP):
-            return np.empty(0, dtype=np.int64)
+            return _NOTHING
         return self.system.changed(self._mark)
 
     def refresh(self, rows: NDArray[np.int64]) -> None:
@@ -170,6 +174,8 @@ class Workspace:
         if self._room is None:  # the arrays may be the family's own
             self.sets = self.sets._replace(**_copies(self.sets))
             self._room = self.sets.end.copy()
+        if len(self._since) < FORGET:
+            self._since.append(rows)
         model: Any = self.system
         self._mark = model.mark()
         part = self.family.intervals(model, rows)
@@ -206,15 +212,15 @@ class Solution:
     rise_ratio: float  # sigma
     fall_ratio: float  # rho
 
-    def greedy(
-        self, row_ptr: NDArray[np.int64], uniforms: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(rows [S], their least q [S]), ties broken by `uniforms` [S]; -1 and inf where there is no way."""
+    def greedy(self, system: EmpiricalModel | TabularMDP, key: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """(rows [S], their least q [S]), ties broken at random by `key` (-1: the first); -1 and inf without a way."""
         from gosprl import _kernels
+
+        row_ptr, counts = system.rows.ptr, counts_of(system)
 
         rows, leave = np.empty(len(self.v), dtype=np.int64), np.empty(len(self.v))
         tie = _kernels.TIE * min(1.0, float(self.cost.min()))
-        _kernels.greedy(row_ptr, self.q, self.alive, tie, uniforms, leave, rows)
+        _kernels.greedy(row_ptr, self.q, self.alive, tie, key, counts, self.v, leave, rows)
         return rows, leave
 
     @property
@@ -280,6 +286,13 @@ def solve(
         size = v[alive].max()
         raise PrecisionError(f"{asked} was not reached, only {residual:.3g} with values up to {size:.6g}: {why}")
     return Solution(cost, goal, v, alive, usable, q, sweeps, residual, rise_ratio, fall_ratio)
+
+
+def counts_of(system: EmpiricalModel | TabularMDP) -> Any:
+    """What was seen, for the breaking of ties; of known dynamics nothing."""
+    if isinstance(system, TabularMDP):
+        return EmpiricalModel.over(system.rows)._counts
+    return system._counts
 
 
 def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.model import EmpiricalModel
-from gosprl.requirements import Fixed, Found, Requirement, checked
+from gosprl.requirements import Found, Requirement, checked
 
 if TYPE_CHECKING:
     from gosprl.strategies.base import Attempt
@@ -46,7 +46,8 @@ class Record:
             state=np.zeros(S, dtype=np.int64),
             visits=np.zeros(S, dtype=np.int64),
             unmet=np.zeros(S, dtype=np.int64),
-            scalars=np.zeros(3, dtype=np.int64),
+            missing=np.zeros(S, dtype=np.int64),
+            scalars=np.zeros(4, dtype=np.int64),
         )
         self._mark = -1
         self._state_needs = False
@@ -69,7 +70,7 @@ class Record:
 
     @property
     def _known(self) -> int:
-        return self.need.known if isinstance(self.need, Found) else self.model.num_states
+        return max(1, self.need.known) if isinstance(self.need, Found) else self.model.num_states
 
     def update_need(self) -> None:
         """Let the requirement look at what changed, and count anew what is unmet if it may have changed its mind."""
@@ -79,14 +80,21 @@ class Record:
         first = self._mark < 0
         rows = self.model.changed(max(0, self._mark))
         self._mark = self.model.mark()
-        self.need.update(self.model, rows)
-        if first or not isinstance(self.need, Fixed):
-            before = int(self.ledger.scalars[0])
-            self.ledger.pair[:], self.ledger.state[:] = checked(self.need, self.model.rows)
-            _kernels.settle(self.ledger, self.model._counts.visits)
-            self._state_needs = bool(self.ledger.state.any())
-            if first or before != self.ledger.scalars[0]:
-                self.events.append((self.steps, self.proportion_met))
+        changed = self.need.update(self.model, rows)
+        ledger, before = self.ledger, int(self.ledger.scalars[0])
+        if first or changed is None:
+            ledger.pair[:], ledger.state[:] = checked(self.need, self.model.rows)
+            states = np.arange(self.model.num_states)
+            self._state_needs = bool(ledger.state.any())
+        elif changed.size:
+            states = np.unique(ledger.row_state[changed])
+            ledger.pair[changed], ledger.state[states] = self.need.pair[changed], self.need.state[states]
+            self._state_needs = self._state_needs or bool(ledger.state[states].any())
+        else:
+            return
+        _kernels.settle(ledger, self.model.rows.ptr, self.model._counts.visits, states)
+        if first or before != ledger.scalars[0]:
+            self.events.append((self.steps, self.proportion_met))
 
     def add(self, row: int, s_next: int, reward: float, *, step: bool = True) -> None:
         """Note one transition; a reset costs no step."""
@@ -133,7 +141,7 @@ class Record:
                 raise model.ends_sometimes(s_next)
             self.flush()
             model.end_in(s_next)
-        model.found[s_next] = True
+        model.find(s_next)
         self._note(row, s_next, reward, True)
 
     def choose(self, attempt: "Attempt", s: int) -> int:
@@ -167,7 +175,9 @@ class Record:
     def needed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """What is needed as far as is known now, per row [R] and per state [S]."""
         self.flush()
-        return (self.need.now(self.model) if isinstance(self.need, Found) else self.ledger.pair), self.ledger.state
+        if isinstance(self.need, Found):
+            self.update_need()
+        return self.ledger.pair, self.ledger.state
 
     def unmet(self) -> NDArray[np.void]:
         """What is missing: (state, action or -1 for any, needed, have)."""

@@ -21,9 +21,15 @@ class Requirement(Protocol):
     pair: NDArray[np.int64]  # [R] of each row
     state: NDArray[np.int64]  # [S] of each state, with any action
 
-    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
-        """Told before every attempt: the counts, and which rows of them changed since the last time."""
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Told before every attempt: the counts, and which rows of them changed since the last time.
+
+        Returns the rows whose need, or whose state's, is another now; None if any may be: that costs O(R).
+        """
         ...
+
+
+NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class Fixed:
@@ -32,8 +38,9 @@ class Fixed:
     def __init__(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         self.pair, self.state = pair, state
 
-    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Nothing changes."""
+        return NO_ROWS
 
 
 class Found:
@@ -43,16 +50,17 @@ class Found:
         self.samples = samples
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.num_states, dtype=np.int64)
-        self.known = 1  # states with a requirement, of which a proportion is met
+        self.known = 0  # states with a requirement, of which a proportion is met
+        self._seen = 0  # of the states found
 
-    def now(self, model: EmpiricalModel) -> NDArray[np.int64]:
-        """[R] what is needed of the states found by now."""
-        wanted = model.found & ~model.terminal
-        return np.where(wanted[model.rows.state], self.samples, 0)
-
-    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
-        self.pair = self.now(model)
-        self.known = max(1, int((model.found & ~model.terminal).sum()))
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        new = [s for s in model.discovered[self._seen :] if not model.terminal[s]]
+        self._seen = len(model.discovered)
+        self.known += len(new)
+        ptr = model.rows.ptr
+        wanted = np.concatenate([NO_ROWS, *(np.arange(ptr[s], ptr[s + 1]) for s in new)])
+        self.pair[wanted] = self.samples
+        return wanted
 
 
 class Asked:

@@ -424,6 +424,8 @@ class Stepped:
     def run(self, attempt, s, record, made, steps):
         for _ in range(steps):
             row = record.choose(attempt, s)
+            if row < 0:
+                return s, made, Ended.HANDED_BACK
             if self.made in self.troubles:
                 raise self.troubles.pop(self.made)
             succ, p = self.mdp.p(self.state, self.mdp.rows.action[row])

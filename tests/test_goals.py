@@ -83,7 +83,7 @@ class Watched(Gosprl):
         if answer.horizon > 1:
             N = model.visits.reshape(model.num_states, -1)
             gaps = np.maximum(need.pair.reshape(N.shape) - N, 0).sum(axis=1)
-            walks.append({"goals": answer.goals, "missing": gaps, "visits": N.sum(axis=1)})
+            walks.append({"goals": answer.goals.copy(), "missing": gaps, "visits": N.sum(axis=1)})
         return answer
 
 

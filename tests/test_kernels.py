@@ -133,8 +133,9 @@ x = np.empty(S)
 print("extrapolate", _kernels.extrapolate(history, x))
 show("extrapolate", x)
 leave, policy = np.empty(S), np.empty(S, dtype=np.int64)
-_kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, rng.random(S), leave, policy)
-show("greedy", leave, policy)
+for key in (-1, 12345):
+    _kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, key, model._counts, np.floor(v), leave, policy)
+    show("greedy", leave, policy)
 
 # whole runs: simulated, on a Gymnasium environment, and hitting times
 show("hitting_times", gosprl.envs.make("riverswim6").hitting_times())

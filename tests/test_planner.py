@@ -501,7 +501,7 @@ def test_a_workspace_plans_as_from_scratch(family):
             goals = sorted(rng.choice(4, size=rng.integers(1, 4), replace=False).tolist())
             costs = rng.uniform(1, 5, (4, 2))
             goal = np.isin(np.arange(4), goals)
-            rows, leave = work.plan(goal, costs[P.any(axis=2)], 1e-6, np.zeros(4))
+            rows, leave = work.plan(goal, costs[P.any(axis=2)], 1e-6, -1)
             points = (
                 Problem.from_intervals(model.rows, family.intervals(model), goals, costs)
                 .points()

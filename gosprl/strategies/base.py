@@ -7,13 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
     from gosprl.model import EmpiricalModel
-    from gosprl.requirements import Requirement
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """A value: follow `policy` until a goal is reached, a count exceeds its limit, or `horizon` steps were made."""
+    """Follow `policy` until a goal is reached, a count exceeds its limit, or `horizon` steps were made.
+
+    The arrays are as they are meant until the strategy is asked for the next attempt: it may write the next one there.
+    """
 
     policy: NDArray[np.int64] | NDArray[np.float64]  # [S] row to take, -1 = hand back; or [R] probabilities
     goals: NDArray[np.bool_]  # [S] tested after each step
@@ -41,7 +44,10 @@ class Strategy(Protocol):
         ...
 
     def attempt(
-        self, model: "EmpiricalModel", need: "Requirement", s: int, t: int, rng: np.random.Generator
+        self, model: "EmpiricalModel", need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
-        """What to do in state s at time t (the number of the next step, from 1)."""
+        """What to do in state s at time t (the number of the next step, from 1).
+
+        `need` says what is needed (`pair` [R], `state` [S]) and what of it is missing (`unmet`, `missing` [S]).
+        """
         ...

@@ -21,21 +21,24 @@ GOSPRL-L stops when what is needed is too far away, by either of two tests:
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.confidence import FAMILIES, Confidence, Known
+from gosprl.confidence import FAMILIES, KL, Bernstein, Confidence, Known
 from gosprl.errors import InputError
-from gosprl.goals import GOALS, History, Select
+from gosprl.focus import Focus
+from gosprl.goals import GOALS, History, Select, every
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.planner import Workspace, row_costs
 from gosprl.record import UNLIMITED
-from gosprl.requirements import Requirement
 from gosprl.strategies.base import Attempt, GivenUp
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
 
 KNOWN_PRECISION = (
     1e-7  # known dynamics are planned exactly: ties that a coarser plan would hide are worth 25 % of the steps
@@ -60,6 +63,9 @@ class Gosprl:
         L of GOSPRL-L, and alpha of the paper's threshold (None: only the test that certifies).
     precision
         Of the plans; by default 1 / (2 t), and 1e-7 with known dynamics.
+    planning
+        `"focused"`: plan where the attempt will walk (`gosprl.focus`), if goals are `"all"`, costs fixed and the sets
+        ours; `"full"`: plan for all states each time, as Algorithm 1 is printed.
     duplicate_start, random_ties
         False: sample an under-sampled state where an attempt would start; take the first of equally good actions.
     """
@@ -74,19 +80,27 @@ class Gosprl:
     reach: float | None = None
     reach_constant: float | None = 1.0
     precision: float | None = None
+    planning: str = "focused"
     duplicate_start: bool = True
     random_ties: bool = True
 
+    lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
     _family: Confidence = field(init=False, repr=False)
     _select: Select = field(init=False, repr=False)
     _work: Workspace | None = field(init=False, repr=False, default=None)
-    _history: History | None = field(init=False, repr=False, default=None)
-    lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
+    _focus: Focus | None = field(init=False, repr=False, default=None)
+    _cost: NDArray[np.float64] = field(init=False, repr=False)
+    _history: History = field(init=False, repr=False)
+    _under: NDArray[np.bool_] = field(init=False, repr=False)  # [S] under-sampled and not given up
+    _limit: NDArray[np.int64] = field(init=False, repr=False)  # [R] visits at which an attempt ends
+    _usual: bool = field(init=False, repr=False, default=False)  # whether those were the goals last time
+    _count: int = field(init=False, repr=False, default=0)  # states in `_under`
+    _seen: tuple[int, int] = field(init=False, repr=False, default=(0, 0))  # of the model and of the need
     _single: Attempt = field(init=False, repr=False)
+    _plans: int = field(init=False, repr=False, default=0)
     _stepped: int = field(init=False, repr=False, default=0)  # the state whose entry in it is set
-    _heading: NDArray[np.bool_] | None = field(
-        init=False, repr=False, default=None
-    )  # goals of the walk that just ended
+    _heading: NDArray[np.bool_] | None = field(init=False, repr=False, default=None)  # goals of the walk that ended
+    _followed: NDArray[np.int64] | None = field(init=False, repr=False, default=None)  # its policy, if it may be left
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
@@ -94,6 +108,7 @@ class Gosprl:
         for name in ("reach", "reach_constant", "precision"):
             if getattr(self, name) is not None:
                 _checks.positive(name, getattr(self, name))
+        _checks.choice("planning", self.planning, {"focused": None, "full": None})
         self._select = self.goals if callable(self.goals) else _checks.choice("goals", self.goals, GOALS)
         if self.dynamics is not None:
             if self.confidence is not None:
@@ -119,49 +134,91 @@ class Gosprl:
             return f"that of {type(self.confidence).__name__}"
         return f"delta={self.delta:g}" if self.scale >= 1 else f"heuristic: scale {self.scale:g}"
 
+    @property
+    def work(self) -> dict[str, int]:
+        """What planning took: attempts planned, rows applied, plans for all states, walks that left their region."""
+        focus, full = self._focus, self._work
+        return {
+            "plans": self._plans,
+            "rows": (0 if focus is None else focus.applied) + (0 if full is None else full.applied),
+            "full": 0 if full is None else full.plans,
+            "leavings": 0 if focus is None else focus.left,
+        }
+
     def restart(self) -> None:
-        self._heading = None
+        self._heading, self._followed = None, None
 
     def attempt(
-        self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator
+        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
         if self._work is None or self._work.system is not model:
-            self._begin(model)
+            self._begin(model, need)
         came_to = self._heading is not None and bool(self._heading[s])
-        self._score(came_to)
-        self._heading = None
+        self._score(s, came_to)
+        self.restart()
         at_goal = came_to or not self.duplicate_start
         if at_goal and (row := _largest_gap(need, model, s, rng)) >= 0:
             return self._one_step(s, row)
         while True:
-            under, remaining = _under_sampled(need, model)
-            under[list(self.lost)] = False
-            if not under.any():
+            rows, dropped = self._look(model, need)
+            if self._count == 0:
                 return GivenUp(self.lost)
-            goals = self._select(under, self._remember(model, remaining), rng)
-            rows, leave = self._plan(model, goals, t, rng, self.costs)
-            lost, test = self._out_of_reach(model, need, goals, under, leave, s, t, rng)
+            goals = self._select(self._under, self._history, rng)
+            usual, self._usual = self._usual, goals is self._under
+            if not (usual and self._usual):
+                dropped = None
+            policy, goals, leave = self._plan(model, goals, rows, dropped, s, t, rng)
+            lost, test = self._out_of_reach(model, need, goals, leave, s, t, rng)
             if not test:
                 break
             if lost[s]:  # too far once it is left: take at least what can be had here and now
                 row = _largest_gap(need, model, s, rng)
                 return self._one_step(s, row if row >= 0 else int(model.rows.ptr[s]))
             self.lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
+            self._seen = (self._seen[0], -1)
         self._heading = goals
-        N = model.visits
-        return Attempt(rows, goals, N + np.maximum(N, 1), UNLIMITED)
+        self._plans += 1
+        return Attempt(policy, goals, self._limit, UNLIMITED)
 
-    def _begin(self, model: EmpiricalModel) -> None:
+    def _begin(self, model: EmpiricalModel, need: "Ledger") -> None:
         """Nothing is known of a model not seen before."""
         if self.dynamics is not None and not self.dynamics.rows.same(model.rows):
             raise InputError("dynamics: expected the same states and actions as the system's")
         if self.successors is not None:
             model.restrict(self.successors)
-        self._work = Workspace(model, self._family)
-        self._history, self._heading = None, None
-        self.lost, self._stepped = {}, 0
         S, R = model.num_states, len(model.rows)
+        self._work = Workspace(model, self._family)
+        self._cost = self._costs(model)
+        ours = isinstance(self._family, (Bernstein, KL, Known))  # sets on the successors that the model has
+        focused = self.planning == "focused" and ours and self._select is every and not callable(self.costs)
+        self._focus = Focus(self._work, self._cost) if focused else None
+        self._history = History(need.visits, need.missing)
+        self._under, self._count, self._usual = np.zeros(S, dtype=bool), 0, False
+        self._seen = (model.mark(), -1)
+        self._limit = model.visits + np.maximum(model.visits, 1)
+        self.restart()
+        self.lost, self._stepped, self._plans = {}, 0, 0
         self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
+
+    def _look(self, model: EmpiricalModel, need: "Ledger") -> tuple[NDArray[np.int64], list[int] | None]:
+        """Bring up to date what depends on the counts: the rows that changed, and the states that are met now.
+
+        None instead of the latter if the need itself is another, and all may be different.
+        """
+        mark, version = self._seen
+        rows = model.changed(mark)
+        N = model.visits[rows]
+        self._limit[rows] = N + np.maximum(N, 1)
+        self._seen = (model.mark(), int(need.scalars[3]))
+        if version != self._seen[1]:
+            self._under[:] = need.unmet > 0
+            self._under[list(self.lost)] = False
+            self._count = int(self._under.sum())
+            return rows, None
+        met = [s for s in set(need.row_state[rows].tolist()) if self._under[s] and not need.unmet[s]]
+        self._under[met] = False
+        self._count -= len(met)
+        return rows, met
 
     def _one_step(self, s: int, row: int) -> Attempt:
         """Take one row, whatever comes: always the same attempt but for one entry, so that it costs nothing to make."""
@@ -170,72 +227,83 @@ class Gosprl:
         self._stepped = s
         return self._single
 
-    def _plan(
-        self, model: EmpiricalModel, goals: NDArray[np.bool_], t: int, rng: np.random.Generator, costs: Any
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        assert self._work is not None
-        given: Any = costs(model) if callable(costs) else costs
+    def _costs(self, model: EmpiricalModel) -> NDArray[np.float64]:
+        given: Any = self.costs(model) if callable(self.costs) else self.costs
         cost = row_costs(given, model.rows)
         if given is not None and cost.min() < 1:
             raise InputError(f"costs: expected costs in [1, c_max], got {cost.min()}")
-        uniforms = rng.random(model.num_states) if self.random_ties else np.zeros(model.num_states)
-        usual = KNOWN_PRECISION if self.dynamics is not None else 1 / (2 * t)
-        return self._work.plan(goals, cost, self.precision or usual, uniforms)
+        return cost
 
-    def _remember(self, model: EmpiricalModel, remaining: NDArray[np.int64]) -> History:
-        visits = np.add.reduceat(model.visits, model.rows.ptr[:-1])
-        if self._history is None:
-            self._history = History(visits, remaining)
-        self._history.visits, self._history.remaining = visits, remaining
-        return self._history
+    def _plan(
+        self,
+        model: EmpiricalModel,
+        goals: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        dropped: list[int] | None,
+        s: int,
+        t: int,
+        rng: np.random.Generator,
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], float]:
+        """(policy, goals, cost from s): focused if that will do, for all states otherwise."""
+        assert self._work is not None
+        if callable(self.costs):
+            self._cost = self._costs(model)
+        key = int(rng.random() * 2**32) if self.random_ties else -1
+        precision = self.precision or (KNOWN_PRECISION if self.dynamics is not None else 1 / (2 * t))
+        if self._focus is not None:
+            focused = self._focus.attempt(goals, rows, dropped, s, precision, key)
+            if focused is not None:
+                policy, leave = focused
+                self._followed = policy
+                return policy, self._focus.goal, leave
+        policy, values = self._work.plan(goals, self._cost, precision, key)
+        if self._focus is not None and not self._focus.adopt():
+            self._focus = None  # some states cannot reach the goals: only full plans notice
+        return policy, goals, float(values[s])
 
-    def _score(self, came_to: bool) -> None:
-        """Whether the walk that just ended reached the single goal it had."""
-        if self._history is not None and self._heading is not None and self._heading.sum() == 1:
+    def _score(self, s: int, came_to: bool) -> None:
+        """How the walk that just ended went: to the single goal it had, out of the region that it was planned for."""
+        if self._followed is not None and self._focus is not None:
+            if self._followed[s] < 0 and not came_to:
+                self._focus.left += 1
+            else:
+                self._focus.stayed += 1
+        elif self._heading is not None and self._heading.sum() == 1:
             self._history.tried[self._heading] += 1
             self._history.succeeded[self._heading] += came_to
 
     def _out_of_reach(
         self,
         model: EmpiricalModel,
-        need: Requirement,
+        need: "Ledger",
         goals: NDArray[np.bool_],
-        under: NDArray[np.bool_],
-        leave: NDArray[np.float64],
+        leave: float,
         s: int,
         t: int,
         rng: np.random.Generator,
     ) -> tuple[NDArray[np.bool_], str]:
         """States to give up, and the test that says so; "" if none does."""
-        if leave[s] == np.inf:
+        if leave == np.inf:
             return goals, "no path, whatever the dynamics in the sets"
         if self.reach is None:
             return goals, ""
         L = float(self.reach)
-        if leave[s] > L and not goals[s]:  # a goal that is being left is 0 steps away
-            if self.costs is not None:
-                _, leave = self._plan(model, goals, t, rng, None)  # reach counts steps, whatever they cost
-            if leave[s] > L:
-                return goals, f"optimistic distance {leave[s]:.4g} > L = {L:g}"
+        if leave > L and not goals[s]:  # a goal that is being left is 0 steps away
+            if self.costs is not None:  # reach counts steps, whatever they cost
+                assert self._work is not None
+                precision = self.precision or 1 / (2 * t)
+                leave = float(self._work.plan(goals, np.ones(len(model.rows)), precision, -1)[1][s])
+            if leave > L:
+                return goals, f"optimistic distance {leave:.4g} > L = {L:g}"
         if self.reach_constant is not None:
-            visits = np.add.reduceat(model.visits, model.rows.ptr[:-1])
-            j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(visits, need.state).sum()
+            j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(need.visits, need.state).sum()
             bound = self.reach_constant * (j * L + L**1.5 * model.num_states**2 * model.num_actions)
             if t - 1 > bound:
-                return under, f"paper's threshold: {t - 1} steps > {bound:.4g}"
+                return self._under, f"paper's threshold: {t - 1} steps > {bound:.4g}"
         return goals, ""
 
 
-def _under_sampled(need: Requirement, model: EmpiricalModel) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """[S] whether something is missing there, and how many samples."""
-    first = model.rows.ptr[:-1]
-    remaining = np.add.reduceat(np.maximum(need.pair - model.visits, 0), first)
-    if need.state.any():
-        remaining = remaining + np.maximum(need.state - np.add.reduceat(model.visits, first), 0)
-    return remaining > 0, remaining
-
-
-def _largest_gap(need: Requirement, model: EmpiricalModel, s: int, rng: np.random.Generator) -> int:
+def _largest_gap(need: "Ledger", model: EmpiricalModel, s: int, rng: np.random.Generator) -> int:
     """The row of state s with the largest positive gap, ties at random; -1 if there is none."""
     begin, end = model.rows.ptr[s], model.rows.ptr[s + 1]
     gaps = need.pair[begin:end] - model.visits[begin:end]

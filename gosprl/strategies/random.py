@@ -1,11 +1,11 @@
 """The random walk: every existing action with the same probability. What any strategy must beat."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gosprl.model import EmpiricalModel
-from gosprl.requirements import Requirement
 from gosprl.strategies.base import Attempt
 
 HORIZON = 10_000  # steps between two looks at an adaptive need
@@ -22,7 +22,7 @@ class Random:
     def restart(self) -> None:
         """One state is as good as another."""
 
-    def attempt(self, model: EmpiricalModel, need: Requirement, s: int, t: int, rng: np.random.Generator) -> Attempt:
+    def attempt(self, model: EmpiricalModel, need: Any, s: int, t: int, rng: np.random.Generator) -> Attempt:
         enabled = model.enabled
         number = np.add.reduceat(enabled.astype(float), model.rows.ptr[:-1])
         policy = np.where(enabled, 1 / number[model.rows.state], 0.0)

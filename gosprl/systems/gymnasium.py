@@ -82,7 +82,7 @@ class Gymnasium:
         s = self.state = self._index(observation)
         if model.terminal[s]:
             raise model.ends_sometimes(s)
-        model.found[s] = True
+        model.find(s)
         return s
 
     def _index(self, observation: Any) -> int:

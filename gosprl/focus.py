@@ -1,0 +1,259 @@
+"""Focused planning: the optimistic shortest path where an attempt will walk, at the cost of that neighbourhood.
+
+A full plan (`gosprl.planner`) costs O(S), and Algorithm 1 plans before every attempt. An attempt towards a near goal
+needs the values of the states around it only. This planner keeps values v from attempt to attempt and improves them
+where the next walk goes.
+
+What is kept, at all times:
+
+    v <= L v, up to a tolerance of 1e-9 of a step's cost, and v = 0 at the goals; so v / (1 + 1e-9) is at most the
+    optimistic optimum (see the certificate in `gosprl.planner`).
+
+v begins at the least cost of a step. Applying L to single states, in place, keeps v <= L v: L is monotone. Dropping a
+goal keeps it, too: rises may come later. When a row's counts change, L v can fall, and does so at once: the rows'
+states are lowered, then the states with rows that lead there, as far as there is something to lower. A new goal is a
+fall to 0. Unseen successors get the values of goals, of which there are many; where a row has more unseen mass than
+there are goals to take it, the rest is valued at the least cost of a step, which is at most the value of any other
+state. Values so computed are lower bounds, and do not depend on which states are near a goal.
+
+An attempt from s: follow the greedy policy outwards along the successors that were seen, as far as the walk gets with a
+probability of at least `LIKELY`, and apply L until nothing in that region rises by more than the precision. The policy
+is the greedy one in the region, and hands back elsewhere. Where this does not work a full plan is made instead: a row
+of the policy has too much unseen mass for the goals (the value above would be too low for the precision), or the region
+was applied ten times as often as there are rows (goals far away, or out of reach).
+
+Why the guarantee survives. The paper's analysis uses of a plan that v at the attempt's start is at most the optimistic
+optimum, and that c + p v <= v + precision, for some p in the confidence set, at the states that the attempt visits: in
+both respects the plan is as good as a full one. What is new are attempts that end because the walk left the region,
+each of which costs the analysis as much as one that ended by doubling a count, at most D steps. They are of two kinds.
+Along a transition never seen before: that happens once for each transition that exists, at most S^2 A times, within the
+theorem's second term. Along one that was seen but is unlikely: `LIKELY` counts only while all walks that left are no
+more than the attempts that did not, so that the number of attempts at most doubles; otherwise, the region is closed
+under all successors seen, and is only left in the first way.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.confidence import Known
+from gosprl.model import EmpiricalModel
+from gosprl.planner import Workspace
+
+LIKELY = 0.001  # how likely the walk must get to a state for it to be in the region
+TOLERANCE = 1e-9  # falls below this, in units of the least cost, are not followed
+PATIENCE = 10  # applications of all rows before a full plan
+
+
+class Focus:
+    """Plans from where the walk is; see the head of this module."""
+
+    def __init__(self, work: Workspace, cost: NDArray[np.float64]) -> None:
+        from gosprl import _kernels
+
+        rows = work.system.rows
+        S, R = rows.num_states, len(rows)
+        self.work, self.cost = work, cost
+        self.floor = float(cost.min())
+        self.tie = _kernels.TIE * min(1.0, self.floor)
+        self.goal = np.zeros(S, dtype=bool)
+        self.goals = 0  # how many
+        self.stayed, self.left = 0, 0  # walks that ended in their region, and that left it
+        self._rows = rows
+        if work.known:
+            self._none_seen = EmpiricalModel.over(rows)._counts
+        self._linked = np.zeros(R, dtype=np.int64)  # successors of each row that are in the lists of predecessors
+        self._longest, self._wanted = -1, 1  # successors of a row, and goals that one may want
+        self._region = _kernels.Region(
+            v=np.append(np.minimum.reduceat(cost, rows.ptr[:-1]), self.floor),
+            best=np.full(S, -1),
+            q=np.full(R, -np.inf),
+            out=np.zeros(S),
+            states=np.zeros(S, dtype=np.int64),
+            other=np.zeros(S, dtype=np.int64),
+            later=np.zeros(S, dtype=np.int64),
+            weight=np.zeros(S),
+            stamp=np.zeros(S, dtype=np.int64),
+            policy=np.full(S, -1),
+            head=np.full(S, -1),
+            scalars=np.zeros(4, dtype=np.int64),
+        )
+        self._links = _kernels.Links(np.zeros(64, dtype=np.int32), np.zeros(64, dtype=np.int32))
+        self._lowest = _kernels.Lowest(np.zeros(0, dtype=np.int64), np.full(S, S), np.zeros(1))
+        self._listed = 0  # goals among the lowest
+        self._take_in(np.arange(R))
+
+    @property
+    def policy(self) -> NDArray[np.int64]:
+        return self._region.policy
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """[S] lower bounds on the optimistic optimum."""
+        values: NDArray[np.float64] = self._region.v[:-1] / (1 + TOLERANCE)
+        return values
+
+    @property
+    def applied(self) -> int:
+        """Rows applied so far."""
+        return int(self._region.scalars[3])
+
+    def attempt(
+        self,
+        goals: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        dropped: list[int] | None,
+        s: int,
+        precision: float,
+        key: int,
+    ) -> tuple[NDArray[np.int64], float] | None:
+        """(policy [S], cost of the plan from s), or None where a full plan is needed.
+
+        Since the last time, the counts of `rows` changed, and of the goals those were `dropped` (None: any change).
+        """
+        if dropped is None:
+            self.set_goals(goals)
+        else:
+            self.drop(dropped)
+        self.refresh(rows)
+        return self.plan(s, precision, key)
+
+    def adopt(self) -> bool:
+        """Take over the values of a full plan just made; False if some states cannot reach the goals."""
+        solution = self.work.solution
+        if solution is None or not solution.alive.all():
+            return False
+        if not np.any(self.work.sets.total > 0):  # otherwise they depend on more than successors
+            v = solution.v / (1 + solution.fall_ratio)
+            self._region.v[:-1] = np.maximum(self._region.v[:-1], np.where(solution.goal, 0.0, v))
+        return True
+
+    def drop(self, states: list[int]) -> None:
+        """These goals are none any more."""
+        for s in states:
+            self.goal[s] = False
+            self._region.v[s] = self.floor
+        self.goals -= len(states)
+        if any(self._lowest.rank[s] < len(self._lowest.order) for s in states):
+            self._list_lowest()
+
+    def set_goals(self, goal: NDArray[np.bool_]) -> None:
+        """Any other goals."""
+        added = np.flatnonzero(goal & ~self.goal)
+        dropped = np.flatnonzero(self.goal & ~goal)
+        few = self._listed < len(self._lowest.order)
+        self.goal[:] = goal
+        self.goals = int(goal.sum())
+        self._region.v[dropped] = self.floor
+        self._region.v[added] = 0.0
+        if added.size and (few or added.size > len(goal) // 2):
+            # Values that counted on the goals being few may be too high anywhere.
+            self._region.v[:-1] = np.where(goal, 0.0, np.minimum.reduceat(self.cost, self._rows.ptr[:-1]))
+            added = added[:0]
+        self._list_lowest()
+        self._lower(self._before(added))
+
+    def refresh(self, rows: NDArray[np.int64]) -> None:
+        """Take in the rows whose counts changed."""
+        if rows.size and not self.work.known:
+            self.work.refresh(rows)
+            self._take_in(rows)
+            self._lower(self._rows.state[rows])
+
+    def plan(self, s: int, precision: float, key: int) -> tuple[NDArray[np.int64], float] | None:
+        """(rows [S], cost of the plan from s), or None where a full plan is needed."""
+        from gosprl import _kernels
+
+        likely = LIKELY if self.left <= self.stayed else 0.0
+        enabled = self._enabled()
+        status, leave = _kernels.focus(
+            *(self.work.sets, self.cost, enabled, self.goal, self.goals, self._lowest, self._frozen, self._region),
+            *(self._counts(), s, precision, likely, self.tie, key, PATIENCE * len(self.cost)),
+        )
+        return (self._region.policy, leave / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
+
+    def _counts(self) -> Any:
+        system: Any = self.work.system
+        return self._none_seen if self.work.known else system._counts
+
+    def _enabled(self) -> NDArray[np.bool_]:
+        system: Any = self.work.system
+        enabled: NDArray[np.bool_] = system.enabled
+        return enabled
+
+    def _take_in(self, rows: NDArray[np.int64]) -> None:
+        """What follows from new sets of the given rows: links to predecessors, room, and goals that may be wanted."""
+        from gosprl import _kernels
+
+        sets = self.work.sets
+        longest = int((sets.end[rows] - sets.begin[rows]).max())
+        if longest > self._longest:
+            self._longest = 2 * longest + 4
+            self._frozen = _kernels.new_frozen(0, 0, self._longest)
+            self._list_lowest()
+        source, start, end = self._stored(rows)
+        begin, self._linked[rows] = start + self._linked[rows], end - start
+        new = int((end - begin).sum())
+        if new:
+            used = int(self._region.scalars[2])
+            if used + new > len(self._links.row):
+                extra = np.zeros(max(new, used), dtype=np.int32)
+                self._links = _kernels.Links(*(np.concatenate([part[:used], extra]) for part in self._links))
+            _kernels.link_many(self._region, self._links, rows, source, begin, end)
+        each, total = sets.each[rows], np.minimum(sets.total[rows], sets.slack[rows])
+        shared = (each > 0) & (total > 0)
+        if shared.any():
+            wanted = int(np.ceil((total[shared] / each[shared]).max())) + 1
+            if wanted > self._wanted:
+                self._wanted = wanted
+                self._list_lowest()
+
+    def _stored(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """(pool, begin, end) of the successors of rows, in an order that only grows."""
+        if isinstance(self.work.family, Known):
+            mdp = self.work.family.mdp
+            return mdp.succ, mdp.ptr[rows], mdp.ptr[rows + 1]
+        assert isinstance(self.work.system, EmpiricalModel)
+        counts = self.work.system._counts
+        return counts.succ, counts.start[rows], counts.start[rows] + counts.length[rows]
+
+    def _list_lowest(self) -> None:
+        """The states that unseen mass goes to first: goals, then stand-ins valued at the least cost of a step.
+
+        Goals with high numbers are taken, and more of them than are wanted, so that few drops make a new list.
+        """
+        from gosprl import _kernels
+
+        S = len(self.goal)
+        self._lowest.rank[self._lowest.order[: self._listed]] = S
+        goals = np.flatnonzero(self.goal)[-2 * (self._wanted + self._longest + 32) :]
+        self._listed = len(goals)
+        enough = self._wanted + self._longest  # some of them a row may have seen
+        order = np.concatenate([goals, np.full(max(0, enough - len(goals)), S)])
+        self._lowest.rank[goals] = np.arange(len(goals))
+        prefix = np.append(0.0, np.cumsum(self._region.v[order]))
+        self._lowest = _kernels.Lowest(order, self._lowest.rank, prefix)
+
+    def _before(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The states with a row that may lead to one of the given ones."""
+        rows = []
+        for s in states.tolist():
+            i = int(self._region.head[s])
+            while i >= 0:
+                rows.append(int(self._links.row[i]))
+                i = int(self._links.next[i])
+        return np.unique(self._rows.state[np.array(rows, dtype=np.int64)])
+
+    def _lower(self, states: NDArray[np.int64]) -> None:
+        """Let v fall where it must, beginning at the given states."""
+        from gosprl import _kernels
+
+        if states.size == 0:
+            return
+        states = np.unique(states)
+        self._region.other[: len(states)] = states
+        _kernels.lower_values(
+            *(self.work.sets, self.cost, self._enabled(), self.goal, self._rows.state, self._lowest, self._frozen),
+            *(self._region, self._links, len(states), TOLERANCE * self.floor),
+        )
