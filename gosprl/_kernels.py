@@ -393,7 +393,7 @@ def predecessors(sets, alive, usable, reached):
     return ptr, pred
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def reach(sets, goal, alive, usable):
     """Fill `alive`: the states from which a goal can be reached surely, nature helping, by the rows that are `usable`.
 
@@ -636,7 +636,7 @@ def noise(sets, cost, usable, goal, alive, v, q):
     return most
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q):
     """Iterate v until L v is within `precision` of it and the certificate within `ratio`.
 

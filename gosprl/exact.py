@@ -28,7 +28,7 @@ def policy_iteration(
     inner = np.flatnonzero(alive & ~goal)
     if inner.size == 0:
         return
-    policy = _attractor(sets, goal, alive, usable)
+    policy = _attractor(sets, goal, usable)
     for _ in range(MAX_POLICIES):
         v[inner] = _value(sets, cost, goal, inner, policy[inner])
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
@@ -62,18 +62,13 @@ def _value(
     return value
 
 
-def _attractor(
-    sets: "Sets", goal: NDArray[np.bool_], alive: NDArray[np.bool_], usable: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _attractor(sets: "Sets", goal: NDArray[np.bool_], usable: NDArray[np.bool_]) -> NDArray[np.int64]:
     """[S] rows that may each come one step closer to the goals, and so reach them surely."""
-    hops = np.where(goal, 0.0, np.inf)
-    while True:
-        closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
-        rows = _first_least(closest, sets.row_ptr)
-        further = np.where(goal, 0.0, 1 + closest[rows])
-        if np.array_equal(further[alive], hops[alive]):
-            return rows
-        hops = np.where(alive, further, np.inf)
+    from gosprl.graph import reversed_graph, steps_back
+
+    hops = steps_back(reversed_graph(sets, np.ones(len(sets.succ)), usable), np.flatnonzero(goal))
+    closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
+    return _first_least(closest, sets.row_ptr)
 
 
 def _first_least(per_row: NDArray[np.float64], row_ptr: NDArray[np.int64]) -> NDArray[np.int64]:

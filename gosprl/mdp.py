@@ -1,12 +1,11 @@
 """TabularMDP: a finite MDP known exactly, stored as sparse rows over the existing state-action pairs.
 
 D_{ss'} = min_pi E[steps from s to s' under pi]        hitting_times()
-D_{s'}  = max_{s != s'} D_{ss'}                        ssp_diameters()
-D       = max_{s'} D_{s'}                              diameter()
+D_{s'}  = max_{s != s'} D_{ss'}                        ssp_diameters(), of some goals ssp_diameters(goals)
+D       = max_{s'} D_{s'}                              diameter(), a lower bound diameter(sample=100)
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,6 +71,8 @@ class TabularMDP:
         self.rewards = None if rewards is None else self._row_rewards(rewards)
         self.name = name
         self.map = None if map is None else tuple(map)
+        self._times: NDArray[np.float64] | None = None  # [S, S], once computed
+        self._diameters: NDArray[np.float64] | None = None  # [S], once computed
 
     @property
     def num_states(self) -> int:
@@ -100,24 +101,59 @@ class TabularMDP:
         P[self.rows.state[row], self.rows.action[row], self.succ] = self.prob
         return P
 
-    def hitting_times(self) -> NDArray[np.float64]:
-        """[S, S] expected steps D_{ss'} of the fastest policy from s to s'; inf where none arrives surely."""
-        return self._hitting_times.copy()
+    def hitting_times(self, *, workers: int | None = None, progress: Any = None) -> NDArray[np.float64]:
+        """[S, S] expected steps D_{ss'} of the fastest policy from s to s'; inf where none arrives surely.
 
-    def ssp_diameters(self) -> NDArray[np.float64]:
-        """[S] D_{s'}: the largest D_{ss'} over the other states s."""
-        result: NDArray[np.float64] = self._hitting_times.max(axis=0)
-        return result
+        Computed once. `workers` threads (by default one a core) share the goals, with the same result whatever their
+        number. `progress=True` shows on the terminal how far it is; a callable is given a dict {done, goals, rate} at
+        most ten times a second, and at the end.
+        """
+        if self._times is None:
+            from gosprl.distances import hitting_times
 
-    def diameter(self) -> float:
-        """D, the largest D_{ss'}; inf unless the MDP is communicating."""
-        return float(self._hitting_times.max())
+            self._times = hitting_times(self, workers, progress)
+        return self._times.copy()
 
-    @cached_property
-    def _hitting_times(self) -> NDArray[np.float64]:
-        from gosprl.distances import hitting_times
+    def ssp_diameters(
+        self, goals: ArrayLike | None = None, *, workers: int | None = None, progress: Any = None
+    ) -> NDArray[np.float64]:
+        """[S] D_{s'}: the largest D_{ss'} over the other states s; or only those of the states `goals`, as many.
 
-        return hitting_times(self)
+        Takes O(S) memory, where `hitting_times` takes O(S^2); `workers` and `progress` are those of `hitting_times`.
+        """
+        if self._diameters is None and self._times is not None:
+            self._diameters = self._times.max(axis=0)
+        if self._diameters is None:
+            from gosprl.distances import ssp_diameters
+
+            if goals is not None:
+                return ssp_diameters(self, self._goals(goals), workers, progress)
+            self._diameters = ssp_diameters(self, np.arange(self.num_states), workers, progress)
+        return self._diameters.copy() if goals is None else self._diameters[self._goals(goals)]
+
+    def diameter(
+        self,
+        *,
+        sample: int | None = None,
+        seed: int | np.random.Generator = 0,
+        workers: int | None = None,
+        progress: Any = None,
+    ) -> float:
+        """D, the largest D_{ss'}; inf unless the MDP is communicating.
+
+        With `sample`, a lower bound for MDPs too large to solve for every goal: D is at least this, the largest D_{s'}
+        of so many goals s', drawn at random without replacement. `workers` and `progress` are those of `hitting_times`.
+        """
+        goals = None
+        if sample is not None and _checks.whole("sample", sample, 1) < self.num_states:
+            goals = np.random.default_rng(seed).choice(self.num_states, sample, replace=False)
+        return float(self.ssp_diameters(goals, workers=workers, progress=progress).max())
+
+    def _goals(self, goals: ArrayLike) -> NDArray[np.int64]:
+        checked = _checks.integers("goals", goals, 0, self.num_states, "states")
+        if checked.ndim != 1 or checked.size == 0:
+            raise InputError(f"goals: expected an array of at least one state, got shape {checked.shape}")
+        return checked
 
     def communicating_classes(self) -> NDArray[np.int64]:
         """[S] number of the largest communicating set that each state is in, -1 where it is transient in every policy.

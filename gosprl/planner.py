@@ -19,7 +19,7 @@ returned values w never exceed the optimistic optimum; the policy is the greedy 
 Stopping rule. |L w - w| <= precision in the sup norm, for the returned w = v / (1 + rho).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -221,13 +221,20 @@ def solve(
     precision: float = np.inf,
     ratio: float = np.inf,
     enabled: NDArray[np.bool_] | None = None,
+    search: bool = True,
+    between: Callable[[], None] | None = None,
 ) -> Solution:
-    """Search which states can reach a goal, then iterate, from v (overwritten) or cold, to what is asked."""
+    """Search which states can reach a goal, then iterate, from v (overwritten) or cold, to what is asked.
+
+    Without `search` every state is taken to reach a goal surely. `between` is called before each piece of the work, at
+    most some seconds apart, and may raise to end it.
+    """
     from gosprl import _kernels
 
-    alive = np.empty(len(goal), dtype=bool)
+    alive = np.ones(len(goal), dtype=bool)
     usable = np.ones(len(cost), dtype=bool) if enabled is None else enabled.copy()
-    _kernels.reach(sets, goal, alive, usable)
+    if search:
+        _kernels.reach(sets, goal, alive, usable)
     warm = v is not None
     v = np.zeros(len(goal)) if v is None else v
     v[goal] = 0.0
@@ -237,12 +244,15 @@ def solve(
     q = np.full(len(cost), np.inf)
     sweeps, status = 0, _kernels.OUT_OF_SWEEPS
     while status == _kernels.OUT_OF_SWEEPS and sweeps < MAX_SWEEPS:
+        if between is not None:
+            between()
         status, more, residual, rise_ratio, fall_ratio = _kernels.solve(
             sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, chunk, q
         )
         warm = True
         sweeps += more
-        if status != _kernels.CONVERGED and evaluations > 0 and not exact_tried:
+        slow = status == _kernels.ROUNDED or (status == _kernels.OUT_OF_SWEEPS and sweeps >= SLOW)
+        if slow and evaluations > 0 and not exact_tried:
             exact_tried = True  # once is enough: what is left is rounding
             if not np.any(sets.slack > _kernels.TINY):
                 policy_iteration(sets, cost, goal, alive, usable, v)

@@ -10,6 +10,7 @@ SCRIPT = """
 import hashlib
 import inspect
 import sys
+import threading
 
 import gymnasium
 import numba
@@ -21,6 +22,7 @@ if numba.config.DISABLE_JIT:  # see which kernels the interpreter runs
         if event == "call" and frame.f_code.co_filename.endswith("_kernels.py"):
             called.add(frame.f_code.co_name)
     sys.setprofile(note)
+    threading.setprofile(note)  # hitting times are solved by threads
 
 import gosprl
 from gosprl import _kernels, planner
