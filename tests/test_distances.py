@@ -285,7 +285,7 @@ def test_the_number_of_workers_changes_no_bit(name):
 
 @pytest.mark.parametrize("length", [2, 7, 400])
 def test_riverswim_in_closed_form(length):
-    """Going up, e_i = (1 + 0.05 e_{i-1}) / 0.35 steps lead from i to i + 1 without the waits' 0.6, and e_0 = 1 / 0.6."""
+    """The steps e_i from i to i + 1: e_0 = 1 / 0.6 and e_i = 1 + 0.6 e_i + 0.05 (e_{i-1} + e_i)."""
     up = [1 / 0.6]
     for _ in range(length - 2):
         up.append((1 + 0.05 * up[-1]) / 0.35)
@@ -375,7 +375,7 @@ def test_ctrl_c_ends_it_at_once_and_nothing_half_done_is_kept():
 
 def test_an_error_is_that_of_the_first_goal_and_ends_the_others(monkeypatch):
     monkeypatch.setattr("gosprl.distances.RELATIVE_ERROR", 0.0)
-    with pytest.raises(PrecisionError, match="a relative error of 0.0 was not reached"):
+    with pytest.raises(PrecisionError, match=r"a relative error of 0\.0 was not reached"):
         LARGE["garnet"]().hitting_times()
 
 

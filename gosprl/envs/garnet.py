@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp import Parts, TabularMDP
 
+BLOCK = 262144  # transitions that are made at once
 RETURN = 0.001  # the least probability of every pair to lead to the start
 
 
@@ -30,19 +31,26 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
 
     pairs = states * actions
     successors = _distinct(rng, pairs, branching, states)
-    cuts = np.sort(rng.random((pairs, branching - 1)), axis=1)
-    p = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
-
+    cuts = rng.random((pairs, branching - 1))
+    cuts.sort(axis=1)
     start = 0
-    below = np.where(successors == start, p, 0.0).sum(axis=1) < RETURN
-    p[below] *= 1 - RETURN
-    mixed = np.flatnonzero(below)
-    pair = np.append(np.repeat(np.arange(pairs), branching), mixed)
-    s_next = np.append(successors.ravel(), np.full(len(mixed), start))
-    p = np.append(p.ravel(), np.full(len(mixed), RETURN))
+
+    def block(pair: NDArray[np.int64]) -> Parts:
+        """The sparse parts of some pairs."""
+        s_next = successors[pair]
+        p = np.diff(cuts[pair], axis=1, prepend=0.0, append=1.0)
+        below = np.where(s_next == start, p, 0.0).sum(axis=1) < RETURN
+        p[below] *= 1 - RETURN
+        mixed = pair[below]
+        pair = np.append(np.repeat(pair, branching), mixed)
+        s_next = np.append(s_next.ravel(), np.full(len(mixed), start))
+        return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(mixed), RETURN))
+
+    size = max(1, BLOCK // branching)
+    blocks = (block(np.arange(i, min(i + size, pairs))) for i in range(0, pairs, size))
     seeded = f", seed={seed}" if isinstance(seed, (int, np.integer)) else ""
     return TabularMDP(
-        (pair // actions, pair % actions, s_next, p),
+        blocks,
         start,
         states=states,
         actions=actions,
