@@ -16,6 +16,8 @@ from gosprl.errors import InputError
 from gosprl.rows import Rows
 
 SUM_TOLERANCE = 1e-6  # how far a row may be from summing to one before it is an error; within, it is renormalised
+ENTRY_BYTES = 140  # that making an MDP of sparse parts takes for each of them, at most
+STATE_BYTES = 24  # and for each state
 DENSE_LIMIT = 50_000_000  # entries above which a dense copy is refused
 
 Parts = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # (s, a, s_next, p), of one length
@@ -109,6 +111,9 @@ class TabularMDP:
         most ten times a second, and at the end.
         """
         if self._times is None:
+            S = self.num_states
+            instead = "ssp_diameters(goals=...) and diameter(sample=...) take one array [S] at a time"
+            _checks.memory(f"hitting_times: [S, S] = [{S}, {S}], and a copy,", 16 * S * S, instead)
             from gosprl.distances import hitting_times
 
             self._times = hitting_times(self, workers, progress)
@@ -199,6 +204,7 @@ class TabularMDP:
             s_next, p = np.append(s_next[keep], start + 0 * terminal), np.append(p[keep], ones)
             r = np.append(r[keep], 0 * ones)
         A = int(a.max()) + 1
+        _checks.memory(f"P: rewards [S, A] = [{S}, {A}]", 8 * S * A, "number states and actions without gaps")
         rewards = np.bincount(s * A + a, weights=p * r, minlength=S * A).reshape(S, A)
         return cls((s, a, s_next, p), start, rewards=rewards, states=S, actions=A, name=name)
 
@@ -221,7 +227,7 @@ def _blocks(P: Any, states: int | None, actions: int | None) -> tuple[Iterable[E
     if isinstance(P, Iterator):
         if states is None or actions is None:
             raise InputError("states, actions: expected both with an iterator of sparse parts")
-        S, A = _checks.whole("states", states, 1), _checks.whole("actions", actions, 1)
+        S, A = _sized(_checks.whole("states", states, 1)), _checks.whole("actions", actions, 1)
         return (_entries(parts, S, A) for parts in P), S, A
     if not (isinstance(P, tuple) and len(P) == 4):
         entries, S, A = _dense_entries(P, states, actions)
@@ -229,10 +235,23 @@ def _blocks(P: Any, states: int | None, actions: int | None) -> tuple[Iterable[E
     entries = _entries(P, states, actions)
     S = int(max(entries[0].max(), entries[2].max())) + 1 if states is None else states
     A = int(entries[1].max()) + 1 if actions is None else actions
-    return [entries], S, A
+    return [entries], _sized(S), A
+
+
+def _sized(states: int) -> int:
+    """The number of states, if arrays of that length are possible."""
+    _checks.memory(f"states: {states} of them", STATE_BYTES * states, "number the states without gaps, or take fewer")
+    return states
+
+
+def check_size(what: str, entries: int) -> None:
+    """Refuse an MDP of so many transitions if it does not fit into memory."""
+    _checks.memory(f"{what}: {entries} transitions", ENTRY_BYTES * entries, "try fewer")
 
 
 def _dense_entries(P: Any, states: int | None, actions: int | None) -> tuple[Entries, int, int]:
+    if isinstance(P, np.ndarray) and P.dtype != np.float64:
+        _checks.memory(f"P: {P.shape} as doubles", 8 * P.size, "give sparse parts (s, a, s_next, p)")
     try:
         array = np.asarray(P, dtype=float)
     except ValueError as error:
@@ -253,6 +272,7 @@ def _entries(parts: Any, states: int | None, actions: int | None) -> Entries:
     shapes = [array.shape for array in arrays]
     if len(arrays) != 4 or len(set(shapes)) != 1 or arrays[0].ndim != 1 or arrays[0].size == 0:
         raise InputError(f"P: expected four arrays (s, a, s_next, p) of one length, got shapes {shapes}")
+    check_size("P", arrays[0].size)
     huge = np.iinfo(np.int32).max
     bound = huge if states is None else min(huge, _checks.whole("states", states, 1))
     s = _checks.integers("P[0] (s)", arrays[0], 0, bound, "states")

@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp import DENSE_LIMIT
-from gosprl.rows import Rows
+from gosprl.rows import ROW_BYTES, Rows
 
 T = TypeVar("T", bound=np.generic)
+
+COUNT_BYTES = 81  # of a row in an empty model: nine counts, a tenth on the way, a bool
 
 
 class EmpiricalModel:
@@ -33,11 +35,12 @@ class EmpiricalModel:
     """
 
     def __init__(self, states: int, actions: ArrayLike) -> None:
-        self._begin(Rows.build(states, actions))
+        self._begin(Rows.build(states, actions, ROW_BYTES + COUNT_BYTES))
 
     @classmethod
     def over(cls, rows: Rows) -> "EmpiricalModel":
         """An empty model over the given rows."""
+        _checks.memory(f"rows: counts of {len(rows)} pairs", len(rows) * COUNT_BYTES, "try fewer states or actions")
         model = cls.__new__(cls)
         model._begin(rows)
         return model

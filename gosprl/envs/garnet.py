@@ -24,12 +24,14 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
     branching = _checks.whole("branching", branching, 1)
     if branching > states:
         raise InputError(f"branching: expected at most the number of states, {states}, got {branching}")
+    pairs = states * actions
+    size = (40 * branching + 64) * pairs  # draws, their sorted copy, and the result
+    _checks.memory(f"states, actions, branching: {pairs} pairs of {branching} next states", size, "try fewer")
     try:
         rng = np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
         raise InputError(f"seed: expected a whole number >= 0 or a numpy Generator, got {seed!r}") from error
 
-    pairs = states * actions
     successors = _distinct(rng, pairs, branching, states)
     cuts = rng.random((pairs, branching - 1))
     cuts.sort(axis=1)
@@ -46,8 +48,8 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
         s_next = np.append(s_next.ravel(), np.full(len(mixed), start))
         return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(mixed), RETURN))
 
-    size = max(1, BLOCK // branching)
-    blocks = (block(np.arange(i, min(i + size, pairs))) for i in range(0, pairs, size))
+    step = max(1, BLOCK // branching)
+    blocks = (block(np.arange(i, min(i + step, pairs))) for i in range(0, pairs, step))
     seeded = f", seed={seed}" if isinstance(seed, (int, np.integer)) else ""
     return TabularMDP(
         blocks,

@@ -69,6 +69,7 @@ TRAP10 = (
 )
 
 BLOCK = 16384  # states whose transitions are made at once
+CELL_BYTES = 400  # that making a gridworld takes for each cell
 
 _WALL, _OUTSIDE = -1, -2  # what a cell that is no state is numbered
 
@@ -111,6 +112,7 @@ def gridworld(map: str | Sequence[str], walls: str = "stay", slip: float = 0.1, 
 def open_grid(rows: int, columns: int, slip: float = 0.1) -> TabularMDP:
     """A rectangle without walls or terminal tiles; the start is at the top left."""
     rows, columns = _checks.whole("rows", rows, 1), _checks.whole("columns", columns, 1)
+    _check_size("rows, columns", rows, columns)
     lines = [START + "." * (columns - 1), *["." * columns] * (rows - 1)]
     slipping = "" if slip == 0.1 else f", slip={slip}"
     return gridworld(lines, slip=slip, name=f"open_grid(rows={rows}, columns={columns}{slipping})")
@@ -163,6 +165,7 @@ def _cells(lines: Sequence[str]) -> NDArray[np.uint8]:
             raise InputError(
                 f"map: expected lines of one length, line 1 has {width} characters and line {i + 1} has {len(line)}"
             )
+    _check_size("map", len(lines), width)
     cells = np.frombuffer("".join(lines).encode("ascii", "replace"), dtype=np.uint8).reshape(len(lines), width)
     strange = np.argwhere(~np.isin(cells, [ord(character) for character in CHARACTERS]))
     if strange.size:
@@ -176,6 +179,10 @@ def _cells(lines: Sequence[str]) -> NDArray[np.uint8]:
         places = "".join(f", at line {row}, column {column}" for row, column in starts[:2])
         raise InputError(f"map: expected exactly one start '{START}', got {len(starts)}{places}")
     return cells
+
+
+def _check_size(what: str, rows: int, columns: int) -> None:
+    _checks.memory(f"{what}: {rows} x {columns} cells", CELL_BYTES * rows * columns, "try a smaller map")
 
 
 def _checked_slip(slip: float) -> float:
