@@ -92,7 +92,8 @@ def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
     intervals, cost = _without_waiting(mdp)
     # no slack, not even by rounding: the planner sorts rows that have some, and threads may only read
     sets = as_sets(mdp.rows, intervals)._replace(slack=np.zeros(len(cost)))
-    weight = np.minimum(np.repeat(cost, np.diff(intervals.ptr)) / intervals.lower, FAR)
+    with np.errstate(over="ignore", divide="ignore"):
+        weight = np.minimum(np.repeat(cost, np.diff(intervals.ptr)) / intervals.lower, FAR)
     back = reversed_graph(sets, weight, np.ones(len(cost), dtype=bool))
     search = not mdp.is_communicating()
     evaluations = METHODS["modified-policy-iteration"]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.errors import PrecisionError
+
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
 
@@ -58,7 +60,10 @@ def _value(
     stays = target >= 0
     shape = (len(inner), len(inner))
     P = coo_array((sets.lower[slot][stays], (source[stays], target[stays])), shape=shape)
-    value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(cost[rows])
+    try:
+        value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(cost[rows])
+    except RuntimeError as error:  # what leads to the goals is lost in 1 - p
+        raise PrecisionError(f"some goals are reached too rarely for doubles: {error}") from None
     return value
 
 

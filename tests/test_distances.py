@@ -1,6 +1,7 @@
 """Hitting times: exact rational solves of every policy on tiny MDPs, closed forms, another implementation's numbers."""
 
 import io
+import os
 import signal
 import sys
 import threading
@@ -360,7 +361,7 @@ def test_progress_is_a_line_on_a_terminal_and_nothing_elsewhere(monkeypatch, str
 def test_ctrl_c_ends_it_at_once_and_nothing_half_done_is_kept():
     mdp = make("open_grid", rows=45, columns=45)
     mdp.ssp_diameters([0])
-    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -399,3 +400,14 @@ def test_linear_solves_are_for_many_sweeps_not_for_many_pieces_of_work(monkeypat
     monkeypatch.setattr("gosprl.planner.WORK_PER_CALL", 40_000)  # some twenty sweeps a piece
     monkeypatch.setattr("gosprl.planner.policy_iteration", None)
     np.testing.assert_allclose(LARGE["grid"]().ssp_diameters([0]), expected, rtol=PROMISED)
+
+
+@pytest.mark.parametrize("rare", [1e-17, 1e-160, 1e-299, 1e-309, 5e-324])
+def test_ways_that_nobody_waits_for_are_avoided_or_refused(rare):
+    """From 0 to 1 rarely, else to 2; from 2 back, or, by another action, to 1 with a hundredth."""
+    s, a, s_next = [0, 0, 1, 2, 2, 2], [0, 0, 0, 0, 1, 1], [1, 2, 1, 0, 1, 0]
+    mdp = TabularMDP((s, a, s_next, [rare, 1, 1, 1, 0.01, 0.99]))
+    np.testing.assert_allclose(mdp.hitting_times()[:, 1], [200, 0, 199], rtol=PROMISED)
+    without = TabularMDP((s[:4], a[:4], s_next[:4], [rare, 1, 1, 1]))
+    with pytest.raises(PrecisionError, match="too rarely for doubles"):
+        without.hitting_times()
