@@ -1,5 +1,6 @@
 """Validation of users' input: each function returns the checked value or raises `InputError` naming the argument."""
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -77,6 +78,23 @@ def choice(name: str, value: Any, known: Mapping[str, T]) -> T:
     if not isinstance(value, str) or value not in known:
         raise unknown(name, value, known)
     return known[value]
+
+
+def memory(what: str, size: int, instead: str) -> None:
+    """Refuse what takes `size` bytes, of a machine that has fewer; before any of it is allocated."""
+    there = machine_memory()
+    if size > there:
+        needed = f"{size / 1e9:.3g}" if size < 1e300 else "over 1e291"
+        raise InputError(f"{what}: needs about {needed} GB of memory, of {there / 1e9:.3g} GB there are; {instead}")
+
+
+def machine_memory() -> float:
+    """Bytes of memory that the machine has; inf where it does not say."""
+    try:
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.inf
+    return size if size > 0 else np.inf
 
 
 def unknown(name: str, value: Any, known: Iterable[str]) -> InputError:

@@ -25,6 +25,7 @@ HISTORY = 6  # sweeps from which a policy's value is extrapolated
 ROUNDS = 10  # sweeps of a region before its policy is followed again
 FIRST_CAPACITY = 4  # successors that a row has room for when it is first visited
 
+FAR = 1e150  # the largest weight of an edge
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 
 CONVERGED, ROUNDED, OUT_OF_SWEEPS, HUNGRY = 0, 1, 2, 3
@@ -436,7 +437,7 @@ def predecessors(sets, alive, usable, reached):
     return ptr, pred
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def reach(sets, goal, alive, usable):
     """Fill `alive`: the states from which a goal can be reached surely, nature helping, by the rows that are `usable`.
 
@@ -457,6 +458,117 @@ def reach(sets, goal, alive, usable):
         alive[:] = reached
         for r in range(len(usable)):
             usable[r] = usable[r] and stays_alive(sets, r, alive, n_alive)
+
+
+@njit(cache=True, nogil=True)
+def reversed_edges(sets, cost, usable):
+    """The graph from successors to states, (ptr [S + 1], states, weights): an edge weighs c / upper.
+
+    That is the cost of retrying until the edge is taken, if it is as likely as it can be.
+    """
+    S = len(sets.row_ptr) - 1
+    ptr = np.zeros(S + 2, dtype=np.int64)
+    state = np.empty(0, dtype=np.int32)
+    weight = np.empty(0)
+    for fill in range(2):  # first count, then fill
+        for s in range(S):
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                if usable[r]:
+                    for j in range(sets.begin[r], sets.end[r]):
+                        x = sets.succ[j]
+                        if sets.upper[j] > 0 and x != s:
+                            if fill:
+                                state[ptr[x + 1]] = s
+                                weight[ptr[x + 1]] = min(cost[r] / sets.upper[j], FAR)
+                                ptr[x + 1] += 1
+                            else:
+                                ptr[x + 2] += 1
+        if not fill:
+            for x in range(S):
+                ptr[x + 2] += ptr[x + 1]
+            state = np.empty(ptr[S + 1], dtype=np.int32)
+            weight = np.empty(ptr[S + 1])
+    return ptr[: S + 1], state, weight
+
+
+@njit(cache=True, nogil=True)
+def lightest_paths(ptr, state, weight, dist):
+    """Lower `dist` [S] to the lightest way from any state: Dijkstra's algorithm from all finite ones at once."""
+    S = len(dist)
+    heap = np.empty(S, dtype=np.int64)
+    place = np.full(S, -1, dtype=np.int64)  # in the heap
+    n = 0
+    for s in range(S):
+        if dist[s] < math.inf:
+            heap[n] = s
+            n += 1
+            sift_up(heap, place, dist, n - 1)
+    while n > 0:
+        x = heap[0]
+        n -= 1
+        if n > 0:
+            heap[0] = heap[n]
+            sift_down(heap, place, dist, n)
+        place[x] = S  # done
+        for i in range(ptr[x], ptr[x + 1]):
+            s = state[i]
+            if place[s] < S and dist[x] + weight[i] < dist[s]:
+                dist[s] = dist[x] + weight[i]
+                if place[s] < 0:
+                    heap[n] = s
+                    place[s] = n
+                    n += 1
+                sift_up(heap, place, dist, place[s])
+
+
+@njit(cache=True, nogil=True)
+def sift_up(heap, place, dist, i):
+    """Move the entry at i up to where it belongs."""
+    s = heap[i]
+    while i > 0 and dist[heap[(i - 1) // 2]] > dist[s]:
+        heap[i] = heap[(i - 1) // 2]
+        place[heap[i]] = i
+        i = (i - 1) // 2
+    heap[i] = s
+    place[s] = i
+
+
+@njit(cache=True, nogil=True)
+def sift_down(heap, place, dist, n):
+    """Move the first of n entries down to where it belongs."""
+    s, i = heap[0], 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and dist[heap[child + 1]] < dist[heap[child]]:
+            child += 1
+        if dist[heap[child]] >= dist[s]:
+            break
+        heap[i] = heap[child]
+        place[heap[i]] = i
+        i = child
+    heap[i] = s
+    place[s] = i
+
+
+@njit(cache=True, nogil=True)
+def head_start(sets, cost, goal, usable, v):
+    """Values to begin with: the lightest path to a goal, with every edge retried until it is taken.
+
+    Nearly the right order of the states, which in-place sweeps live on. An unseen goal is an edge, too.
+    """
+    n_goals = 0
+    for s in range(len(goal)):
+        n_goals += goal[s]
+        v[s] = 0.0 if goal[s] else math.inf
+    for s in range(len(goal)):
+        if not goal[s]:
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                if usable[r] and is_open(sets, r):
+                    v[s] = min(v[s], cost[r] / min(sets.total[r], sets.slack[r], sets.each[r] * n_goals))
+    ptr, state, weight = reversed_edges(sets, cost, usable)
+    lightest_paths(ptr, state, weight, v)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -770,7 +882,7 @@ def noise(sets, cost, usable, goal, alive, v, q):
     return most
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q, old):
     """Iterate v until L v is within `precision` of it and the certificate within `ratio`.
 
@@ -865,25 +977,22 @@ def mixed(key, s):
     return (x ^ (x >> 16)) / 4294967296.0
 
 
-@njit(cache=True)
-def seen_mean(counts, v, r, unseen):
-    """Mean of v over the successors seen of row r; `unseen` if there are none."""
-    n = counts.visits[r]
-    if n == 0:
-        return unseen
-    mean = 0.0
-    for j in range(counts.start[r], counts.start[r] + counts.length[r]):
-        if counts.number[j] > 0:
-            mean += counts.number[j] / n * v[counts.succ[j]]
-    return mean
+class Seen(NamedTuple):
+    """Of the counts, what breaks ties."""
+
+    visits: NDArray[np.int64]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    succ: NDArray[np.int32]
+    number: NDArray[np.int64]
 
 
 @njit(cache=True)
-def pick(q, first, last, least, tie, key, s, counts, v):
+def pick(q, first, last, least, tie, key, s, seen, v):
     """Of the rows first .. last - 1, one with q within `tie` of `least`, and then with the least mean of v as seen.
 
-    Wide sets make many rows look equally good; what was seen can tell them apart. What is still equal is decided at
-    random by `key`, or for the first if that is -1.
+    Wide sets make many rows look equally good; what was seen can tell them apart (0 if nothing was). What is still
+    equal is decided at random by `key`, or for the first if that is -1.
     """
     ties, only = 0, -1
     for r in range(first, last):
@@ -892,24 +1001,33 @@ def pick(q, first, last, least, tie, key, s, counts, v):
             only = r
     if ties <= 1:
         return only
+    visits, start, length, succ, number = seen
+    mean = np.empty(last - first)
     best = math.inf
     for r in range(first, last):
+        i = r - first
+        mean[i] = math.inf
         if q[r] <= least + tie:
-            best = min(best, seen_mean(counts, v, r, 0.0))
+            mean[i] = 0.0
+            if visits[r] > 0:
+                for j in range(start[r], start[r] + length[r]):
+                    if number[j] > 0:
+                        mean[i] += number[j] / visits[r] * v[succ[j]]
+            best = min(best, mean[i])
     ties = 0
-    for r in range(first, last):
-        ties += q[r] <= least + tie and seen_mean(counts, v, r, 0.0) <= best + tie
+    for i in range(last - first):
+        ties += mean[i] <= best + tie
     skip = int(mixed(key, s) * ties) if key >= 0 else 0
-    for r in range(first, last):
-        if q[r] <= least + tie and seen_mean(counts, v, r, 0.0) <= best + tie:
+    for i in range(last - first):
+        if mean[i] <= best + tie:
             if skip == 0:
-                return r
+                return first + i
             skip -= 1
     return only
 
 
 @njit(cache=True)
-def greedy(row_ptr, q, alive, tie, key, counts, v, leave, policy):
+def greedy(row_ptr, q, alive, tie, key, seen, v, leave, policy):
     """For each state the least q of its rows, and a row that is nearly as good; inf and -1 where none is usable."""
     for s in range(len(alive)):
         policy[s] = -1
@@ -918,7 +1036,7 @@ def greedy(row_ptr, q, alive, tie, key, counts, v, leave, policy):
             for r in range(row_ptr[s], row_ptr[s + 1]):
                 leave[s] = min(leave[s], q[r])
             if leave[s] < math.inf:
-                policy[s] = pick(q, row_ptr[s], row_ptr[s + 1], leave[s], tie, key, s, counts, v)
+                policy[s] = pick(q, row_ptr[s], row_ptr[s + 1], leave[s], tie, key, s, seen, v)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1045,7 +1163,7 @@ def expand(sets, goal, region, s, r, least_weight, n):
 
 @njit(cache=True)
 def focus(
-    sets, cost, usable, goal, n_goals, lowest, frozen, region, counts, start, precision, least_weight, tie, key, budget
+    sets, cost, usable, goal, n_goals, lowest, frozen, region, seen, start, precision, least_weight, tie, key, budget
 ):  # fmt: skip
     """Raise v on the states that a walk from `start` will likely visit, until its residual there is below `precision`.
 
@@ -1094,7 +1212,7 @@ def focus(
                 least = leave if i == 0 else v[s]
                 if least == math.inf:
                     continue
-                r = pick(q, row_ptr[s], row_ptr[s + 1], least, tie, key, s, counts, v)
+                r = pick(q, row_ptr[s], row_ptr[s + 1], least, tie, key, s, seen, v)
                 policy[s] = r
                 starving = starving or hungry(sets, goal, n_goals, r)
                 n = expand(sets, goal, region, s, r, least_weight, n)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.errors import PrecisionError
+
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
 
@@ -28,7 +30,7 @@ def policy_iteration(
     inner = np.flatnonzero(alive & ~goal)
     if inner.size == 0:
         return
-    policy = _attractor(sets, goal, alive, usable)
+    policy = _attractor(sets, goal, usable)
     for _ in range(MAX_POLICIES):
         v[inner] = _value(sets, cost, goal, inner, policy[inner])
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
@@ -58,22 +60,22 @@ def _value(
     stays = target >= 0
     shape = (len(inner), len(inner))
     P = coo_array((sets.lower[slot][stays], (source[stays], target[stays])), shape=shape)
-    value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(cost[rows])
+    try:
+        value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(cost[rows])
+    except RuntimeError as error:  # what leads to the goals is lost in 1 - p
+        raise PrecisionError(f"some goals are reached too rarely for doubles: {error}") from None
     return value
 
 
-def _attractor(
-    sets: "Sets", goal: NDArray[np.bool_], alive: NDArray[np.bool_], usable: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _attractor(sets: "Sets", goal: NDArray[np.bool_], usable: NDArray[np.bool_]) -> NDArray[np.int64]:
     """[S] rows that may each come one step closer to the goals, and so reach them surely."""
+    from gosprl import _kernels
+
+    ptr, state, weight = _kernels.reversed_edges(sets, np.ones(len(usable)), usable)
     hops = np.where(goal, 0.0, np.inf)
-    while True:
-        closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
-        rows = _first_least(closest, sets.row_ptr)
-        further = np.where(goal, 0.0, 1 + closest[rows])
-        if np.array_equal(further[alive], hops[alive]):
-            return rows
-        hops = np.where(alive, further, np.inf)
+    _kernels.lightest_paths(ptr, state, np.ones_like(weight), hops)
+    closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
+    return _first_least(closest, sets.row_ptr)
 
 
 def _first_least(per_row: NDArray[np.float64], row_ptr: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from gosprl.confidence import Known
 from gosprl.model import EmpiricalModel
-from gosprl.planner import Workspace
+from gosprl.planner import Workspace, seen_of
 
 LIKELY = 0.001  # how likely the walk must get to a state for it to be in the region
 TOLERANCE = 1e-9  # falls below this, in units of the least cost, are not followed
@@ -61,8 +61,7 @@ class Focus:
         self.goals = 0  # how many
         self.stayed, self.left = 0, 0  # walks that ended in their region, and that left it
         self._rows = rows
-        if work.known:
-            self._none_seen = EmpiricalModel.over(rows)._counts
+        self._none_seen = seen_of(work.family.mdp) if isinstance(work.family, Known) else None
         self._linked = np.zeros(R, dtype=np.int64)  # successors of each row that are in the lists of predecessors
         self._longest, self._wanted = -1, 1  # successors of a row, and goals that one may want
         self._region = _kernels.Region(
@@ -169,13 +168,17 @@ class Focus:
         enabled = self._enabled()
         status, leave = _kernels.focus(
             *(self.work.sets, self.cost, enabled, self.goal, self.goals, self._lowest, self._frozen, self._region),
-            *(self._counts(), s, precision, likely, self.tie, key, PATIENCE * len(self.cost)),
+            *(
+                self._none_seen or seen_of(self.work.system),
+                s,
+                precision,
+                likely,
+                self.tie,
+                key,
+                PATIENCE * len(self.cost),
+            ),
         )
         return (self._region.policy, leave / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
-
-    def _counts(self) -> Any:
-        system: Any = self.work.system
-        return self._none_seen if self.work.known else system._counts
 
     def _enabled(self) -> NDArray[np.bool_]:
         system: Any = self.work.system

@@ -1,4 +1,4 @@
-"""Communicating classes of a known MDP, by graph search: no probability matters, only whether it is positive."""
+"""Known MDPs as graphs: communicating classes."""
 
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,8 @@ def communicating_classes(mdp: "TabularMDP") -> NDArray[np.int64]:
     """[S] index of each state's maximal end component, -1 for states in none of them.
 
     An end component is a set of states with, for each, some actions that never leave the set and connect it strongly.
-    A state outside all of them is transient under every policy. Found by repeatedly splitting into strongly connected
-    components and dropping the actions that may leave their component.
+    A state outside all of them is transient under every policy. No probability matters, only whether it is positive.
+    Found by repeatedly splitting into strongly connected components and dropping the actions that may leave theirs.
     """
     S = mdp.num_states
     row_of = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))

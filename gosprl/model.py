@@ -17,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp import DENSE_LIMIT
-from gosprl.rows import Rows
+from gosprl.rows import ROW_BYTES, Rows
 from gosprl.successors import Candidates, as_candidates
 
 T = TypeVar("T", bound=np.generic)
+
+COUNT_BYTES = 81  # of a row in an empty model: nine counts, a tenth on the way, a bool
 
 
 class EmpiricalModel:
@@ -43,13 +45,14 @@ class EmpiricalModel:
     """
 
     def __init__(self, states: int, actions: ArrayLike, successors: Any = None) -> None:
-        self._begin(Rows.build(states, actions))
+        self._begin(Rows.build(states, actions, ROW_BYTES + COUNT_BYTES))
         if successors is not None:
             self._close(as_candidates(successors, self.rows))
 
     @classmethod
     def over(cls, rows: Rows) -> "EmpiricalModel":
         """An empty model over the given rows."""
+        _checks.memory(f"rows: counts of {len(rows)} pairs", len(rows) * COUNT_BYTES, "try fewer states or actions")
         model = cls.__new__(cls)
         model._begin(rows)
         return model

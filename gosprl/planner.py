@@ -19,7 +19,7 @@ returned values w never exceed the optimistic optimum; the policy is the greedy 
 Stopping rule. |L w - w| <= precision in the sup norm, for the returned w = v / (1 + rho).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -216,11 +216,11 @@ class Solution:
         """(rows [S], their least q [S]), ties broken at random by `key` (-1: the first); -1 and inf without a way."""
         from gosprl import _kernels
 
-        row_ptr, counts = system.rows.ptr, counts_of(system)
+        row_ptr, seen = system.rows.ptr, seen_of(system)
 
         rows, leave = np.empty(len(self.v), dtype=np.int64), np.empty(len(self.v))
         tie = _kernels.TIE * min(1.0, float(self.cost.min()))
-        _kernels.greedy(row_ptr, self.q, self.alive, tie, key, counts, self.v, leave, rows)
+        _kernels.greedy(row_ptr, self.q, self.alive, tie, key, seen, self.v, leave, rows)
         return rows, leave
 
     @property
@@ -234,48 +234,60 @@ def solve(
     sets: Any,
     cost: NDArray[np.float64],
     goal: NDArray[np.bool_],
-    warm: Solution | None,
+    warm: Solution | NDArray[np.float64] | None,
     evaluations: int,
     *,
     precision: float = np.inf,
     ratio: float = np.inf,
     enabled: NDArray[np.bool_] | None = None,
     stale: NDArray[np.int64] | None = None,
+    search: bool = True,
+    between: Callable[[], None] | None = None,
 ) -> Solution:
-    """Search which states can reach a goal, then iterate, cold or from another solution, to what is asked.
+    """Search which states can reach a goal, then iterate, cold or from another solution or values, to what is asked.
 
-    `stale` are the rows whose sets are not those of the warm solution, None if all may be others.
+    `stale` are the rows whose sets are not those of the warm solution, None if all may be others. Without `search`
+    every state is taken to reach a goal surely. `between` is called before each piece of the work, at most some seconds
+    apart, and may raise to end it.
     """
     from gosprl import _kernels
 
-    alive = np.empty(len(goal), dtype=bool)
+    alive = np.ones(len(goal), dtype=bool)
     usable = np.ones(len(cost), dtype=bool) if enabled is None else enabled.copy()
-    _kernels.reach(sets, goal, alive, usable)
-    if warm is None:
-        v, q, old = np.zeros(len(goal)), np.full(len(cost), -np.inf), np.zeros(len(goal))
+    if search:
+        _kernels.reach(sets, goal, alive, usable)
+    q, old = np.full(len(cost), -np.inf), np.zeros(len(goal))
+    started = True
+    if warm is None and evaluations > 0 and not np.any(sets.total > 0):
+        v = np.empty(len(goal))
+        _kernels.head_start(sets, cost, goal, usable, v)
+    elif warm is None:
+        v, started = np.zeros(len(goal)), False
+    elif not isinstance(warm, Solution):
+        v = warm.copy()
     else:
         v, old = warm.v.copy(), warm.v.copy()
         v[~warm.alive] = 0.0
-        if stale is None or not (np.array_equal(warm.usable, usable) and np.array_equal(warm.cost, cost)):
-            q = np.full(len(cost), -np.inf)
-        else:
+        if stale is not None and np.array_equal(warm.usable, usable) and np.array_equal(warm.cost, cost):
             q = warm.q.copy()
             left = np.flatnonzero(warm.goal)  # goals no more: begin with the values of their non-goal copies
             v[left] = np.minimum.reduceat(q, sets.row_ptr[:-1])[left]
             q[stale] = -np.inf
     v[goal] = 0.0
     v[~alive] = _kernels.DEAD
-    started = warm is not None
     chunk = max(1, min(SLOW, WORK_PER_CALL // (len(cost) + len(sets.succ))))
     exact_tried = False
     sweeps, status = 0, _kernels.OUT_OF_SWEEPS
     while status == _kernels.OUT_OF_SWEEPS and sweeps < MAX_SWEEPS:
+        if between is not None:
+            between()
         status, more, residual, rise_ratio, fall_ratio = _kernels.solve(
             sets, cost, goal, alive, usable, v, started, evaluations, precision, ratio, chunk, q, old
         )
         started = True
         sweeps += more
-        if status != _kernels.CONVERGED and evaluations > 0 and not exact_tried:
+        slow = status == _kernels.ROUNDED or (status == _kernels.OUT_OF_SWEEPS and sweeps >= SLOW)
+        if slow and evaluations > 0 and not exact_tried:
             exact_tried = True  # once is enough: what is left is rounding
             if not np.any(sets.slack > _kernels.TINY):
                 policy_iteration(sets, cost, goal, alive, usable, v)
@@ -288,11 +300,15 @@ def solve(
     return Solution(cost, goal, v, alive, usable, q, sweeps, residual, rise_ratio, fall_ratio)
 
 
-def counts_of(system: EmpiricalModel | TabularMDP) -> Any:
+def seen_of(system: EmpiricalModel | TabularMDP) -> Any:
     """What was seen, for the breaking of ties; of known dynamics nothing."""
+    from gosprl._kernels import Seen
+
     if isinstance(system, TabularMDP):
-        return EmpiricalModel.over(system.rows)._counts
-    return system._counts
+        none = np.zeros(len(system.rows), dtype=np.int64)
+        return Seen(none, none, none, np.zeros(0, dtype=np.int32), none)
+    counts = system._counts
+    return Seen(counts.visits, counts.start, counts.length, counts.succ, counts.number)
 
 
 def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:

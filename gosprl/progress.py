@@ -7,26 +7,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 PERIOD = 0.1  # seconds between two reports, at least
 
 
-class Progress:
+class _Reports:
     """Calls the user's function at most ten times a second, and at the end; `True` writes a line to the terminal."""
 
-    def __init__(self, progress: Any, collector: Any) -> None:
-        self._call = _line if progress is True else progress if callable(progress) else None
-        self._collector = collector
+    def __init__(self, progress: Any) -> None:
+        self._call = self._write if progress is True else progress if callable(progress) else None
+        self._on_terminal = progress is True and sys.stderr.isatty()
         self._begin = self._last = time.monotonic()
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._call is _line and sys.stderr.isatty():
+        if self._on_terminal:
             sys.stderr.write("\n")
 
     def __call__(self, last: bool = False) -> None:
@@ -35,6 +35,28 @@ class Progress:
             self._last = now
             self._call(self._status())
 
+    def _write(self, status: dict[str, Any]) -> None:
+        if self._on_terminal:
+            sys.stderr.write("\r" + self._line(status))
+            sys.stderr.flush()
+
+    def _seconds(self) -> float:
+        return max(1e-9, time.monotonic() - self._begin)
+
+    def _status(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _line(self, status: dict[str, Any]) -> str:
+        raise NotImplementedError
+
+
+class Progress(_Reports):
+    """Of a collector's run."""
+
+    def __init__(self, progress: Any, collector: Any) -> None:
+        super().__init__(progress)
+        self._collector = collector
+
     def _status(self) -> dict[str, Any]:
         record = self._collector.record
         S = record.model.num_states
@@ -42,17 +64,35 @@ class Progress:
             "steps": record.steps,
             "attempts": self._collector.attempts,
             "met": (S - int(record.ledger.scalars[0])) / S,
-            "rate": record.steps / max(1e-9, time.monotonic() - self._begin),
+            "rate": record.steps / self._seconds(),
         }
 
-
-def _line(status: dict[str, Any]) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(
-            f"\r{status['met']:7.1%} of states met  {status['steps']:>10,} steps  "
+    def _line(self, status: dict[str, Any]) -> str:
+        return (
+            f"{status['met']:7.1%} of states met  {status['steps']:>10,} steps  "
             f"{status['attempts']:>8,} plans  {status['rate']:>9,.0f} steps/s"
         )
-        sys.stderr.flush()
+
+
+class GoalProgress(_Reports):
+    """Of shortest-path problems solved one goal after the other."""
+
+    def __init__(self, progress: Any, goals: int) -> None:
+        super().__init__(progress)
+        self._goals, self._done = goals, 0
+
+    def one_more(self) -> None:
+        self._done += 1
+        self(last=self._done == self._goals)
+
+    def _status(self) -> dict[str, Any]:
+        return {"done": self._done, "goals": self._goals, "rate": self._done / self._seconds()}
+
+    def _line(self, status: dict[str, Any]) -> str:
+        left = (status["goals"] - status["done"]) / max(1e-9, status["rate"])
+        return (
+            f"{status['done']:>9,} of {status['goals']:,} goals  {status['rate']:>9,.1f} goals/s  {left:>7,.0f} s left"
+        )
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from gosprl.errors import InputError
 
 T = TypeVar("T", bound=np.generic)
 
+ROW_BYTES = 32  # of a row while rows are made: action, state, and two keys
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -81,16 +83,23 @@ class Rows:
         return cls(np.concatenate([[0], np.cumsum(counts)]), keys % actions, actions)
 
     @classmethod
-    def build(cls, states: int, actions: ArrayLike) -> "Rows":
-        """From the number of states and `actions`: their number, or a mask [S, A] of those that exist."""
+    def build(cls, states: int, actions: ArrayLike, row_bytes: int = ROW_BYTES) -> "Rows":
+        """From the number of states and `actions`: their number, or a mask [S, A] of those that exist.
+
+        `row_bytes` is what a row will take in all, with what the caller keeps for it.
+        """
         states = _checks.whole("states", states, 1)
         mask = np.asarray(actions)
         if mask.ndim == 0:
             count = _checks.whole("actions", actions, 1)
+            fewer = "fewer states or actions, or a mask of the actions that exist"
+            _checks.memory(f"states, actions: {states} x {count} pairs", states * count * row_bytes, f"try {fewer}")
             return cls.from_keys(np.arange(states * count), states, count)
         if mask.ndim != 2 or mask.shape[0] != states or mask.dtype != bool:
             raise InputError(
                 f"actions: expected their number, or a bool mask [S, A] with S = {states}, "
                 f"got {mask.dtype} of shape {mask.shape}"
             )
+        pairs = int(np.count_nonzero(mask))
+        _checks.memory(f"actions: {pairs} pairs", pairs * row_bytes, "try fewer states or actions")
         return cls.from_keys(np.flatnonzero(mask), states, mask.shape[1])

@@ -1,5 +1,11 @@
 """Hitting times: exact rational solves of every policy on tiny MDPs, closed forms, another implementation's numbers."""
 
+import io
+import os
+import signal
+import sys
+import threading
+import time
 from fractions import Fraction
 from itertools import product
 
@@ -8,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gosprl import PrecisionError, TabularMDP
+from gosprl import InputError, PrecisionError, TabularMDP
 from gosprl.envs import make
 from gosprl.envs.lower_bounds import epsilon_wheel, one_state_modification, two_state_chain
 
@@ -259,3 +265,149 @@ def test_one_state():
     np.testing.assert_array_equal(mdp.hitting_times(), [[0]])
     np.testing.assert_array_equal(mdp.ssp_diameters(), [0])
     assert mdp.diameter() == 0
+
+
+LARGE = {  # not communicating, communicating, far
+    "cliffs": lambda: TabularMDP(np.eye(40)[np.minimum(np.arange(40)[:, None] + [0, 1, 2], 39)]),
+    "grid": lambda: make("open_grid", rows=9, columns=11),
+    "garnet": lambda: make("garnet", states=150, actions=3, branching=3),
+    "river": lambda: make("riverswim120"),
+    "full rows": lambda: make("noisy_riverswim60"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_the_number_of_workers_changes_no_bit(name):
+    alone = LARGE[name]().hitting_times(workers=1)
+    for workers in (2, 5, None):
+        np.testing.assert_array_equal(LARGE[name]().hitting_times(workers=workers), alone)
+    np.testing.assert_array_equal(LARGE[name]().ssp_diameters(), alone.max(axis=0))
+
+
+@pytest.mark.parametrize("length", [2, 7, 400])
+def test_riverswim_in_closed_form(length):
+    """The steps e_i from i to i + 1: e_0 = 1 / 0.6 and e_i = 1 + 0.6 e_i + 0.05 (e_{i-1} + e_i)."""
+    up = [1 / 0.6]
+    for _ in range(length - 2):
+        up.append((1 + 0.05 * up[-1]) / 0.35)
+    mdp = make("riverswim", states=length)
+    goal = length - 1
+    expected = np.append(np.cumsum(up[::-1])[::-1], 0)
+    np.testing.assert_allclose(mdp.hitting_times()[:, goal], expected, rtol=PROMISED)
+    np.testing.assert_allclose(mdp.hitting_times()[:, 0], np.arange(length), rtol=PROMISED)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_diameters_of_some_goals(name):
+    goals = [3, 0, 17, 3]
+    whole = LARGE[name]().ssp_diameters()
+    mdp = LARGE[name]()
+    np.testing.assert_array_equal(mdp.ssp_diameters(goals), whole[goals])
+    mdp.hitting_times()
+    np.testing.assert_array_equal(mdp.ssp_diameters(goals), whole[goals])  # looked up
+
+
+def test_a_sampled_diameter_is_a_lower_bound_that_seeds_repeat():
+    mdp = LARGE["garnet"]()
+    sampled = [mdp.diameter(sample=5, seed=seed) for seed in range(8)]
+    assert sampled == [LARGE["garnet"]().diameter(sample=5, seed=seed) for seed in range(8)]
+    assert len(set(sampled)) > 1
+    assert set(sampled) <= set(mdp.ssp_diameters())
+    assert max(sampled) <= mdp.diameter()
+    assert mdp.diameter(sample=mdp.num_states) == mdp.diameter(sample=10**9) == mdp.diameter()
+
+
+def test_each_result_is_computed_once(monkeypatch):
+    mdp = LARGE["grid"]()
+    times, diameters = mdp.hitting_times(), LARGE["grid"]().ssp_diameters()
+    monkeypatch.setattr("gosprl.distances._for_each_goal", None)
+    np.testing.assert_array_equal(mdp.hitting_times(), times)
+    np.testing.assert_array_equal(mdp.ssp_diameters(), diameters)
+    assert mdp.diameter() == mdp.diameter(sample=mdp.num_states) == diameters.max()
+
+
+def test_a_large_grid_of_which_a_few_goals_are_solved():
+    """The corner's opposite is 2 * 99 moves away, each of which takes 1 / 0.9 steps or more."""
+    diameter = make("open_grid", rows=100, columns=100).ssp_diameters([0])[0]
+    assert 2 * 99 / 0.9 < diameter < 2 * 99 / 0.8
+
+
+def test_progress_counts_the_goals(monkeypatch):
+    monkeypatch.setattr("gosprl.progress.PERIOD", 0.0)
+    told = []
+    mdp = LARGE["river"]()
+    mdp.hitting_times(progress=told.append)
+    assert [status["done"] for status in told] == list(range(1, 121))
+    assert {status["goals"] for status in told} == {120}
+    mdp.hitting_times(progress=told.append)
+    assert len(told) == 120
+    LARGE["river"]().ssp_diameters([4, 5], progress=told.append)
+    assert told[-1]["done"] == told[-1]["goals"] == 2
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_progress_is_a_line_on_a_terminal_and_nothing_elsewhere(monkeypatch, stream):
+    monkeypatch.setattr("sys.stderr", stream())
+    LARGE["river"]().diameter(sample=3, progress=True)
+    shown = sys.stderr.getvalue()
+    assert ("3 of 3 goals" in shown and shown.endswith("left\n")) if stream is Terminal else shown == ""
+
+
+def test_ctrl_c_ends_it_at_once_and_nothing_half_done_is_kept():
+    mdp = make("open_grid", rows=45, columns=45)
+    mdp.ssp_diameters([0])
+    timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        mdp.hitting_times()
+    assert time.monotonic() - begin < 3  # in full it takes more than that
+    deadline = time.monotonic() + 10
+    while any(thread.name.startswith("ThreadPool") for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert mdp._times is None
+
+
+def test_an_error_is_that_of_the_first_goal_and_ends_the_others(monkeypatch):
+    monkeypatch.setattr("gosprl.distances.RELATIVE_ERROR", 0.0)
+    with pytest.raises(PrecisionError, match=r"a relative error of 0\.0 was not reached"):
+        LARGE["garnet"]().hitting_times()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda mdp: mdp.hitting_times(workers=0), "^workers: expected a whole number >= 1, got 0"),
+        (lambda mdp: mdp.diameter(sample=0), "^sample: expected a whole number >= 1, got 0"),
+        (lambda mdp: mdp.ssp_diameters([]), "^goals: expected an array of at least one state, got shape"),
+        (lambda mdp: mdp.ssp_diameters(3), "^goals: expected an array of at least one state, got shape"),
+        (lambda mdp: mdp.ssp_diameters([0, 6]), "^goals: expected states in 0..5, got 6 at index 1"),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(InputError, match=message):
+        call(make("riverswim6"))
+
+
+def test_linear_solves_are_for_many_sweeps_not_for_many_pieces_of_work(monkeypatch):
+    expected = LARGE["grid"]().ssp_diameters([0])
+    monkeypatch.setattr("gosprl.planner.WORK_PER_CALL", 40_000)  # some twenty sweeps a piece
+    monkeypatch.setattr("gosprl.planner.policy_iteration", None)
+    np.testing.assert_allclose(LARGE["grid"]().ssp_diameters([0]), expected, rtol=PROMISED)
+
+
+@pytest.mark.parametrize("rare", [1e-17, 1e-160, 1e-299, 1e-309, 5e-324])
+def test_ways_that_nobody_waits_for_are_avoided_or_refused(rare):
+    """From 0 to 1 rarely, else to 2; from 2 back, or, by another action, to 1 with a hundredth."""
+    s, a, s_next = [0, 0, 1, 2, 2, 2], [0, 0, 0, 0, 1, 1], [1, 2, 1, 0, 1, 0]
+    mdp = TabularMDP((s, a, s_next, [rare, 1, 1, 1, 0.01, 0.99]))
+    np.testing.assert_allclose(mdp.hitting_times()[:, 1], [200, 0, 199], rtol=PROMISED)
+    without = TabularMDP((s[:4], a[:4], s_next[:4], [rare, 1, 1, 1]))
+    with pytest.raises(PrecisionError, match="too rarely for doubles"):
+        without.hitting_times()

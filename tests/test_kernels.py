@@ -10,6 +10,7 @@ SCRIPT = """
 import hashlib
 import inspect
 import sys
+import threading
 
 import gymnasium
 import numba
@@ -21,6 +22,7 @@ if numba.config.DISABLE_JIT:  # see which kernels the interpreter runs
         if event == "call" and frame.f_code.co_filename.endswith("_kernels.py"):
             called.add(frame.f_code.co_name)
     sys.setprofile(note)
+    threading.setprofile(note)  # hitting times are solved by threads
 
 import gosprl
 from gosprl import _kernels, planner
@@ -134,7 +136,7 @@ print("extrapolate", _kernels.extrapolate(history, x))
 show("extrapolate", x)
 leave, policy = np.empty(S), np.empty(S, dtype=np.int64)
 for key in (-1, 12345):
-    _kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, key, model._counts, np.floor(v), leave, policy)
+    _kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, key, planner.seen_of(model), np.floor(v), leave, policy)
     show("greedy", leave, policy)
 
 # whole runs: simulated, on a Gymnasium environment, and hitting times

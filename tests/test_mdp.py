@@ -71,6 +71,39 @@ def test_sparse_parts_in_any_order_with_repeats_and_zeros_are_the_dense_mdp(w, s
     np.testing.assert_allclose(sparse.dense(), P, rtol=1e-14)
 
 
+@given(weights(), st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_parts_may_come_one_after_the_other(w, size):
+    P = probabilities(w)
+    S, A, _ = P.shape
+    s, a, s_next = np.indices(P.shape)
+    parts = [
+        tuple(x[i : i + size].ravel() for x in (s, a, s_next, P)) for i in range(0, S, size)
+    ]  # zeros included: a part may have no entry that counts
+    pieced, whole = TabularMDP(iter(parts), states=S, actions=A), TabularMDP(P)
+    assert pieced.rows.same(whole.rows)
+    for name in ("ptr", "succ", "prob"):
+        mine, expected = getattr(pieced, name), getattr(whole, name)
+        assert mine.dtype == expected.dtype
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_parts_that_come_one_after_the_other_need_an_order_and_sizes():
+    first, second = ([0, 0], [0, 1], [1, 0], [1, 1]), ([1], [0], [0], [1])
+    with pytest.raises(gosprl.InputError, match=r"^states, actions: expected both with an iterator"):
+        TabularMDP(iter([first, second]), states=2)
+    with pytest.raises(
+        gosprl.InputError, match=r"^P: expected parts of later rows .*got \(s, a\) = \(0, 0\) after them"
+    ):
+        TabularMDP(iter([second, first]), states=2, actions=2)
+    with pytest.raises(gosprl.InputError, match=r"^P\[2\] \(s_next\): expected states in 0..1, got 2"):
+        TabularMDP(iter([first, ([1], [0], [2], [1])]), states=2, actions=2)
+    with pytest.raises(gosprl.InputError, match=r"^P: expected four arrays"):
+        TabularMDP(iter([first[:3]]), states=2, actions=2)
+    with pytest.raises(gosprl.InputError, match=r"every state needs at least one action, state 0 has none"):
+        TabularMDP(iter([]), states=2, actions=2)
+
+
 def test_numbers_of_states_and_actions_are_the_largest_that_occur_or_as_given():
     parts = ([0, 1, 2], [0, 1, 0], [1, 2, 0], [1.0, 1.0, 1.0])
     mdp = TabularMDP(parts)

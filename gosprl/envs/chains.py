@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.mdp import TabularMDP
+from gosprl.mdp import TabularMDP, check_size
 
 NOISY_PERIOD = 6  # in noisy_riverswim, the states 2, 2 + 6, 2 + 12, ... are noisy
 NOISY_FIRST = 2
@@ -24,6 +24,7 @@ def riverswim(states: int = 6) -> TabularMDP:
     stays with 0.6, and goes up with 0.35.
     """
     states = _checks.whole("states", states, 2)
+    check_size("states", 4 * states)
     return TabularMDP(_river(states), states=states, actions=2, name=f"riverswim{states}")
 
 
@@ -33,6 +34,7 @@ def noisy_riverswim(states: int = 36) -> TabularMDP:
     Our own reconstruction. Communicating: every state leads both up and down, or anywhere.
     """
     states = _checks.whole("states", states, NOISY_FIRST + 1)
+    check_size("states", 4 * states + 2 * states * (states // NOISY_PERIOD))
     river = _river(states)
     calm = river[0] % NOISY_PERIOD != NOISY_FIRST
     noisy = np.arange(NOISY_FIRST, states, NOISY_PERIOD)
@@ -50,6 +52,7 @@ def wheel(states: int = 30) -> TabularMDP:
     and else stays. Our own reconstruction. Communicating.
     """
     states = _checks.whole("states", states, 2)
+    check_size("states", 5 * states)
     rim = np.arange(1, states)
     clockwise = rim % (states - 1) + 1
     one = np.ones(states - 1)

@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp import Parts, TabularMDP
 
+BLOCK = 262144  # transitions that are made at once
 RETURN = 0.001  # the least probability of every pair to lead to the start
 
 
@@ -23,26 +24,35 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
     branching = _checks.whole("branching", branching, 1)
     if branching > states:
         raise InputError(f"branching: expected at most the number of states, {states}, got {branching}")
+    pairs = states * actions
+    size = (40 * branching + 64) * pairs  # draws, their sorted copy, and the result
+    _checks.memory(f"states, actions, branching: {pairs} pairs of {branching} next states", size, "try fewer")
     try:
         rng = np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
         raise InputError(f"seed: expected a whole number >= 0 or a numpy Generator, got {seed!r}") from error
 
-    pairs = states * actions
     successors = _distinct(rng, pairs, branching, states)
-    cuts = np.sort(rng.random((pairs, branching - 1)), axis=1)
-    p = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
-
+    cuts = rng.random((pairs, branching - 1))
+    cuts.sort(axis=1)
     start = 0
-    below = np.where(successors == start, p, 0.0).sum(axis=1) < RETURN
-    p[below] *= 1 - RETURN
-    mixed = np.flatnonzero(below)
-    pair = np.append(np.repeat(np.arange(pairs), branching), mixed)
-    s_next = np.append(successors.ravel(), np.full(len(mixed), start))
-    p = np.append(p.ravel(), np.full(len(mixed), RETURN))
+
+    def block(pair: NDArray[np.int64]) -> Parts:
+        """The sparse parts of some pairs."""
+        s_next = successors[pair]
+        p = np.diff(cuts[pair], axis=1, prepend=0.0, append=1.0)
+        below = np.where(s_next == start, p, 0.0).sum(axis=1) < RETURN
+        p[below] *= 1 - RETURN
+        mixed = pair[below]
+        pair = np.append(np.repeat(pair, branching), mixed)
+        s_next = np.append(s_next.ravel(), np.full(len(mixed), start))
+        return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(mixed), RETURN))
+
+    step = max(1, BLOCK // branching)
+    blocks = (block(np.arange(i, min(i + step, pairs))) for i in range(0, pairs, step))
     seeded = f", seed={seed}" if isinstance(seed, (int, np.integer)) else ""
     return TabularMDP(
-        (pair // actions, pair % actions, s_next, p),
+        blocks,
         start,
         states=states,
         actions=actions,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp import Parts, TabularMDP
 
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (rows, columns) that Right, Down, Left, Up move
 
@@ -68,6 +68,9 @@ TRAP10 = (
     "....",
 )
 
+BLOCK = 16384  # states whose transitions are made at once
+CELL_BYTES = 400  # that making a gridworld takes for each cell
+
 _WALL, _OUTSIDE = -1, -2  # what a cell that is no state is numbered
 
 
@@ -81,35 +84,35 @@ def gridworld(map: str | Sequence[str], walls: str = "stay", slip: float = 0.1, 
     no_slip_at_walls = _checks.choice("walls", walls, {"stay": True, "reflect": False})
     slip = _checked_slip(slip)
 
-    row, column = np.nonzero(cells != WALL)
-    states = len(row)
+    row, column = np.nonzero(cells != ord(WALL))
     number = np.full(cells.shape, _WALL)
-    number[row, column] = np.arange(states)
+    number[row, column] = np.arange(len(row))
+    start = int(number[cells == ord(START)][0])
     padded = np.pad(number, 1, constant_values=_OUTSIDE)
-    target = np.stack([padded[row + 1 + down, column + 1 + right] for down, right in STEPS], axis=1)  # [S, direction]
-    start = int(number[cells == START][0])
-
-    here = np.arange(states)[:, None]
-    landed = np.where(target >= 0, target, here)
-    s_next = np.repeat(landed[:, None, :], 4, axis=1)  # [S, action, direction that came out]
-    if no_slip_at_walls:
-        s, a = np.nonzero(target == _WALL)
-        s_next[s, a] = s[:, None]
-    s_next[np.isin(cells[row, column], list(RESETS))] = start
+    resets = np.isin(cells[row, column], [ord(character) for character in RESETS])
     p = np.where(np.eye(4, dtype=bool), 1 - slip, slip / 3)  # [action, direction that came out]
 
-    parts = (
-        np.repeat(np.arange(states), 16),
-        np.tile(np.repeat(np.arange(4), 4), states),
-        s_next.ravel(),
-        np.tile(p.ravel(), states),
-    )
-    return TabularMDP(parts, start, states=states, actions=4, name=name, map=lines)
+    def block(here: NDArray[np.int64]) -> Parts:
+        """The sparse parts of some states."""
+        i, j = row[here] + 1, column[here] + 1
+        target = np.stack([padded[i + down, j + right] for down, right in STEPS], axis=1)  # [states, direction]
+        landed = np.where(target >= 0, target, here[:, None])
+        s_next = np.repeat(landed[:, None, :], 4, axis=1)  # [states, action, direction that came out]
+        if no_slip_at_walls:
+            k, a = np.nonzero(target == _WALL)
+            s_next[k, a] = here[k, None]
+        s_next[resets[here]] = start
+        n = len(here)
+        return np.repeat(here, 16), np.tile(np.repeat(np.arange(4), 4), n), s_next.ravel(), np.tile(p.ravel(), n)
+
+    blocks = (block(np.arange(i, min(i + BLOCK, len(row)))) for i in range(0, len(row), BLOCK))
+    return TabularMDP(blocks, start, states=len(row), actions=4, name=name, map=lines)
 
 
 def open_grid(rows: int, columns: int, slip: float = 0.1) -> TabularMDP:
     """A rectangle without walls or terminal tiles; the start is at the top left."""
     rows, columns = _checks.whole("rows", rows, 1), _checks.whole("columns", columns, 1)
+    _check_size("rows, columns", rows, columns)
     lines = [START + "." * (columns - 1), *["." * columns] * (rows - 1)]
     slipping = "" if slip == 0.1 else f", slip={slip}"
     return gridworld(lines, slip=slip, name=f"open_grid(rows={rows}, columns={columns}{slipping})")
@@ -152,8 +155,8 @@ def _lines(drawing: str | Sequence[str]) -> list[str]:
     return list(drawing)
 
 
-def _cells(lines: Sequence[str]) -> NDArray[np.str_]:
-    """[rows, columns] the characters of a map, after checking it."""
+def _cells(lines: Sequence[str]) -> NDArray[np.uint8]:
+    """[rows, columns] the codes of the characters of a map, after checking it."""
     if not lines or not lines[0]:
         raise InputError("map: expected at least one line with at least one cell, got an empty map")
     width = len(lines[0])
@@ -162,19 +165,24 @@ def _cells(lines: Sequence[str]) -> NDArray[np.str_]:
             raise InputError(
                 f"map: expected lines of one length, line 1 has {width} characters and line {i + 1} has {len(line)}"
             )
-    cells = np.array(lines).view("U1").reshape(len(lines), width)
-    strange = np.argwhere(~np.isin(cells.view(np.uint32), [ord(character) for character in CHARACTERS]))
+    _check_size("map", len(lines), width)
+    cells = np.frombuffer("".join(lines).encode("ascii", "replace"), dtype=np.uint8).reshape(len(lines), width)
+    strange = np.argwhere(~np.isin(cells, [ord(character) for character in CHARACTERS]))
     if strange.size:
         row, column = strange[0]
         raise InputError(
             f"map: expected the characters {' '.join(CHARACTERS)}, "
             f"got {lines[row][column]!r} at line {row + 1}, column {column + 1}"
         )
-    starts = np.argwhere(cells == START) + 1
+    starts = np.argwhere(cells == ord(START)) + 1
     if len(starts) != 1:
         places = "".join(f", at line {row}, column {column}" for row, column in starts[:2])
         raise InputError(f"map: expected exactly one start '{START}', got {len(starts)}{places}")
     return cells
+
+
+def _check_size(what: str, rows: int, columns: int) -> None:
+    _checks.memory(f"{what}: {rows} x {columns} cells", CELL_BYTES * rows * columns, "try a smaller map")
 
 
 def _checked_slip(slip: float) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp import TabularMDP, check_size
 
 TIE = 1e-9  # hitting times this close, relatively, count as equal: they are solved for in floating point
 
@@ -39,6 +39,7 @@ def epsilon_wheel(epsilons: ArrayLike) -> TabularMDP:
             f"epsilons: expected numbers strictly between 0 and 1, got {eps[wrong[0]]} at index {wrong[0]}"
         )
     count = len(eps)
+    check_size("epsilons", count * (count + 2))
     action = np.arange(count)
     rim, any_action = (part.ravel() for part in np.meshgrid(action + 1, action, indexing="ij"))
     center = np.zeros(count, dtype=np.int64)
@@ -116,6 +117,7 @@ def hard_to_learn(
     need = _checks.whole("need", need, 1)
     if need < states * actions:
         raise InputError(f"need: the bound asks for at least states * actions = {states * actions}, got {need}")
+    check_size("states, actions", 3 * states * actions)
     s_bar = states - 1
     best = _checks.integers("special", 0 if special is None else special, 0, actions, "actions")
     if best.shape not in ((), (s_bar,)):

@@ -1,5 +1,6 @@
 """Garnets: the laws that they are drawn from, by tests of fit with a fixed seed and a false-alarm level of 1e-6."""
 
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -70,6 +71,15 @@ def test_seeds(branching):
 
     assert arrays(3) == arrays(3) == arrays(np.random.default_rng(3))
     assert arrays(3) != arrays(4)
+
+
+def test_blocks_do_not_show(monkeypatch):
+    whole = garnet(30, 3, 4)
+    monkeypatch.setattr(sys.modules["gosprl.envs.garnet"], "BLOCK", 13)  # three pairs
+    pieced = garnet(30, 3, 4)
+    assert pieced.rows.same(whole.rows)
+    for name in ("ptr", "succ", "prob"):
+        np.testing.assert_array_equal(getattr(pieced, name), getattr(whole, name))
 
 
 def test_the_paper_sizes_are_communicating():

@@ -1,6 +1,7 @@
 """Gridworlds against rows by hand, a cell-by-cell reading of the rules, and another implementation's diameters."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,24 @@ def test_a_large_open_grid():
     states, probabilities = mdp.p(10_050, 1)  # row 50, column 50, Down
     assert states.tolist() == [9_850, 10_049, 10_051, 10_250]
     np.testing.assert_allclose(probabilities, [0.1 / 3, 0.1 / 3, 0.1 / 3, 0.9])
+
+
+def test_blocks_do_not_show(monkeypatch):
+    whole = gridworld(maps.FOUR_ROOM43)
+    monkeypatch.setattr(maps, "BLOCK", 5)
+    pieced = gridworld(maps.FOUR_ROOM43)
+    assert pieced.rows.same(whole.rows)
+    for name in ("ptr", "succ", "prob"):
+        np.testing.assert_array_equal(getattr(pieced, name), getattr(whole, name))
+
+
+def test_building_takes_little_more_memory_than_the_result():
+    tracemalloc.start()
+    mdp = open_grid(300, 300)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    held = sum(array.nbytes for array in (mdp.rows.ptr, mdp.rows.action, mdp.ptr, mdp.succ, mdp.prob))
+    assert peak < 2 * held + 50e6  # 50 MB for the blocks
 
 
 @pytest.mark.parametrize(
