@@ -1066,7 +1066,7 @@ class Region(NamedTuple):
     stamp: NDArray[np.int64]  # [S] when that was last touched: odd = in the region
     policy: NDArray[np.int64]  # [S] rows, -1 outside of the region
     head: NDArray[np.int64]  # [S] first link to a row that may lead there, -1 = none
-    scalars: NDArray[np.int64]  # [4] last stamp, states in the region, links used, rows applied so far
+    scalars: NDArray[np.int64]  # [5] last stamp, states in the region, links used, rows applied so far, states touched
 
 
 class Links(NamedTuple):
@@ -1153,6 +1153,7 @@ def expand(sets, goal, region, s, r, least_weight, n):
         if stamp[x] != now:
             stamp[x] = now
             weight[x] = 0.0
+            region.scalars[4] += 1
         weight[x] += weight[s] * (sets.lower[j] + sets.upper[j]) / total
         if weight[x] >= least_weight and weight[x] > 0:
             stamp[x] = now + 1
@@ -1163,7 +1164,8 @@ def expand(sets, goal, region, s, r, least_weight, n):
 
 @njit(cache=True)
 def focus(
-    sets, cost, usable, goal, n_goals, lowest, frozen, region, seen, start, precision, least_weight, tie, key, budget
+    sets, cost, usable, goal, n_goals, lowest, wanted, frozen, region, seen, start, precision, least_weight, tie, key,
+    budget,
 ):  # fmt: skip
     """Raise v on the states that a walk from `start` will likely visit, until its residual there is below `precision`.
 
@@ -1171,8 +1173,9 @@ def focus(
     half the precision it is done (a later rise of the others adds at most the other half). Otherwise it sweeps the
     region backwards a few times and looks again.
 
-    Returns (status, cost of the plan from `start`): HUNGRY if the policy has a row whose value needs more than the
-    goals' values, OUT_OF_SWEEPS if `budget` rows were applied in vain.
+    Returns (status, cost of the plan from `start`): HUNGRY if a row of the policy has more unseen mass than the goals
+    can take, and there are not `wanted` other states that the policy's rows have not seen; OUT_OF_SWEEPS if `budget`
+    rows were applied in vain.
     """
     row_ptr = sets.row_ptr
     v, best, q, out, states, other = region.v, region.best, region.q, region.out, region.states, region.other
@@ -1184,6 +1187,7 @@ def focus(
         for i in range(scalars[1]):
             policy[states[i]] = -1
         scalars[0] += 2
+        scalars[4] = 1
         states[0] = start
         weight[start] = 1.0
         stamp[start] = scalars[0] + 1
@@ -1218,6 +1222,7 @@ def focus(
                 n = expand(sets, goal, region, s, r, least_weight, n)
             done = end
         scalars[1] = n
+        starving = starving and len(goal) - n_goals - scalars[4] < wanted
         if worst <= precision / 2 or starving or used > budget:
             break
         for i in range(n):

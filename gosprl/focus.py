@@ -41,7 +41,7 @@ from gosprl.confidence import Known
 from gosprl.model import EmpiricalModel
 from gosprl.planner import Workspace, seen_of
 
-LIKELY = 0.001  # how likely the walk must get to a state for it to be in the region
+LIKELY = 0.0001  # how likely the walk must get to a state for it to be in the region
 TOLERANCE = 1e-9  # falls below this, in units of the least cost, are not followed
 PATIENCE = 10  # applications of all rows before a full plan
 
@@ -76,11 +76,12 @@ class Focus:
             stamp=np.zeros(S, dtype=np.int64),
             policy=np.full(S, -1),
             head=np.full(S, -1),
-            scalars=np.zeros(4, dtype=np.int64),
+            scalars=np.zeros(5, dtype=np.int64),
         )
         self._links = _kernels.Links(np.zeros(64, dtype=np.int32), np.zeros(64, dtype=np.int32))
         self._lowest = _kernels.Lowest(np.zeros(0, dtype=np.int64), np.full(S, S), np.zeros(1))
         self._listed = 0  # goals among the lowest
+        self.spread = np.zeros(64, dtype=np.int64)  # plans by the length, in bits, of the number of rows they applied
         self._take_in(np.arange(R))
 
     @property
@@ -97,6 +98,11 @@ class Focus:
     def applied(self) -> int:
         """Rows applied so far."""
         return int(self._region.scalars[3])
+
+    @property
+    def median_rows(self) -> int:
+        """Half of the plans applied fewer rows than this, a power of two."""
+        return 1 << int(np.searchsorted(np.cumsum(self.spread), self.spread.sum() / 2))
 
     def attempt(
         self,
@@ -119,13 +125,24 @@ class Focus:
         return self.plan(s, precision, key)
 
     def adopt(self) -> bool:
-        """Take over the values of a full plan just made; False if some states cannot reach the goals."""
+        """Take over the values of a full plan just made; False if some states cannot reach the goals.
+
+        They are lower bounds, but of an L that knows more of unseen successors than the one kept here: dividing by one
+        plus the largest excess over that makes them v <= L v again, and so does the larger of two such v.
+        """
+        from gosprl import _kernels
+
         solution = self.work.solution
         if solution is None or not solution.alive.all():
             return False
-        if not np.any(self.work.sets.total > 0):  # otherwise they depend on more than successors
-            v = solution.v / (1 + solution.fall_ratio)
-            self._region.v[:-1] = np.maximum(self._region.v[:-1], np.where(solution.goal, 0.0, v))
+        region, lowest, S = self._region, self._lowest, len(self.goal)
+        w = np.append(np.where(solution.goal, 0.0, solution.v), self.floor)
+        excess = _kernels.sweep(
+            *(self.work.sets, self.cost, self._enabled(), self.goal, w, np.arange(S), S),
+            *(lowest.order, lowest.rank, lowest.prefix, len(lowest.order)),
+            *(region.best, region.q, -np.inf, region.out, self._frozen),
+        )[3]
+        np.maximum(region.v[:-1], w[:-1] / (1 + excess), out=region.v[:-1])
         return True
 
     def drop(self, states: list[int]) -> None:
@@ -165,19 +182,13 @@ class Focus:
         from gosprl import _kernels
 
         likely = LIKELY if self.left <= self.stayed else 0.0
-        enabled = self._enabled()
+        seen, before = self._none_seen or seen_of(self.work.system), self.applied
+        budget = PATIENCE * len(self.cost)
         status, leave = _kernels.focus(
-            *(self.work.sets, self.cost, enabled, self.goal, self.goals, self._lowest, self._frozen, self._region),
-            *(
-                self._none_seen or seen_of(self.work.system),
-                s,
-                precision,
-                likely,
-                self.tie,
-                key,
-                PATIENCE * len(self.cost),
-            ),
+            *(self.work.sets, self.cost, self._enabled(), self.goal, self.goals, self._lowest, self._wanted),
+            *(self._frozen, self._region, seen, s, precision, likely, self.tie, key, budget),
         )
+        self.spread[(self.applied - before).bit_length()] += 1
         return (self._region.policy, leave / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
 
     def _enabled(self) -> NDArray[np.bool_]:

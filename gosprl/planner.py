@@ -40,6 +40,7 @@ MAX_SWEEPS = 10_000_000
 SLOW = 5000  # sweeps after which known dynamics are solved by policy iteration with linear solves instead
 WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # what a workspace overwrites
 FORGET = 10_000  # refreshes after which nothing is known of the rows' values any more
+MANY = 5000  # states from which on a search for lightest paths pays even if unseen successors make all ways short
 WORK_PER_CALL = 200_000_000  # row visits between two chances to hear Ctrl-C, about ten seconds
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -258,7 +259,7 @@ def solve(
         _kernels.reach(sets, goal, alive, usable)
     q, old = np.full(len(cost), -np.inf), np.zeros(len(goal))
     started = True
-    if warm is None and evaluations > 0 and not np.any(sets.total > 0):
+    if warm is None and evaluations > 0 and (len(goal) > MANY or not np.any(sets.total > 0)):
         v = np.empty(len(goal))
         _kernels.head_start(sets, cost, goal, usable, v)
     elif warm is None:

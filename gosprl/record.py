@@ -74,8 +74,6 @@ class Record:
 
     def update_need(self) -> None:
         """Let the requirement look at what changed, and count anew what is unmet if it may have changed its mind."""
-        from gosprl import _kernels
-
         self.flush()
         first = self._mark < 0
         rows = self.model.changed(max(0, self._mark))
@@ -92,6 +90,8 @@ class Record:
             self._state_needs = self._state_needs or bool(ledger.state[states].any())
         else:
             return
+        from gosprl import _kernels
+
         _kernels.settle(ledger, self.model.rows.ptr, self.model._counts.visits, states)
         if first or before != ledger.scalars[0]:
             self.events.append((self.steps, self.proportion_met))
@@ -111,10 +111,10 @@ class Record:
 
     def flush(self) -> None:
         """Count what was noted. A call into compiled code costs as much as several steps, so they go in together."""
-        from gosprl import _kernels
-
         if not self._pending:
             return
+        from gosprl import _kernels
+
         rows, s_next, rewards, steps = (np.array(part) for part in zip(*self._pending, strict=True))
         self._pending.clear()
         self._fresh.clear()

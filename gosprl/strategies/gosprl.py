@@ -136,10 +136,11 @@ class Gosprl:
 
     @property
     def work(self) -> dict[str, int]:
-        """What planning took: attempts planned, rows applied, plans for all states, walks that left their region."""
+        """What planning took: plans, of them for all states, walks that left their region, rows applied."""
         focus, full = self._focus, self._work
         return {
             "plans": self._plans,
+            "median rows": 0 if focus is None else focus.median_rows,
             "rows": (0 if focus is None else focus.applied) + (0 if full is None else full.applied),
             "full": 0 if full is None else full.plans,
             "leavings": 0 if focus is None else focus.left,
@@ -305,10 +306,10 @@ class Gosprl:
 
 def _largest_gap(need: "Ledger", model: EmpiricalModel, s: int, rng: np.random.Generator) -> int:
     """The row of state s with the largest positive gap, ties at random; -1 if there is none."""
-    begin, end = model.rows.ptr[s], model.rows.ptr[s + 1]
-    gaps = need.pair[begin:end] - model.visits[begin:end]
-    largest = gaps.max()
+    begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
+    gaps = (need.pair[begin:end] - model._counts.visits[begin:end]).tolist()  # few: lists are faster than arrays
+    largest = max(gaps)
     if largest <= 0:
         return -1
-    best = np.flatnonzero(gaps == largest)
-    return int(begin + best[int(rng.random() * len(best))])
+    best = [row for row, gap in enumerate(gaps, begin) if gap == largest]
+    return best[int(rng.random() * len(best))]

@@ -46,12 +46,12 @@ class Tabular:
         mdp, model, S = self.mdp, record.model, record.model.num_states
         random = attempt.policy.dtype != np.int64
         rows, probabilities = (_NO_ROWS, attempt.policy) if random else (attempt.policy, _NO_NUMBERS)
-        events = np.empty((min(steps, S + 1), 2), dtype=np.int64)
         each = 2 if mdp.noise == "bernoulli" else 1  # uniforms a step
         while True:
             now = min(steps, attempt.horizon - made, BLOCK)
             uniforms = self._look_ahead(each * now)
-            before = record.rng.bit_generator.state
+            events = np.empty((now + 1, 2), dtype=np.int64)
+            before = record.rng.bit_generator.state if random else None
             choices = record.rng.random(now) if random else _NO_NUMBERS
             s, walked, noted, ended = _kernels.walk(
                 *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, each == 2, model._counts, record.ledger),
@@ -59,7 +59,7 @@ class Tabular:
             )
             self.state = s = int(s)
             self._ahead = self._ahead[each * walked :]
-            if random and walked < now:  # give back the choices not made
+            if before is not None and walked < now:  # give back the choices not made
                 record.rng.bit_generator.state = before
                 record.rng.random(walked)
             record.events.extend((record.steps + int(i), (S - int(unmet)) / S) for i, unmet in events[:noted])
