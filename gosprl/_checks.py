@@ -25,6 +25,8 @@ def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: s
         raise InputError(
             f"{name}: expected whole numbers ({meaning}), got {array.dtype} values such as {array.flat[0]}"
         )
+    if array.dtype.kind in "iu" and array.min() >= low and array.max() < (2**63 if high is None else high):
+        return array.astype(np.int64)
     flat = array.ravel()
     outside = np.flatnonzero((flat < low) | (flat >= (2**63 if high is None else high)))
     if outside.size:

@@ -291,32 +291,28 @@ class Sets(NamedTuple):
 
 
 @njit(cache=True)
-def misplaced_row(ptr, succ, S):
-    """The first row whose slots do not follow those before, or whose successors are no states; -1 if none."""
-    for r in range(len(ptr) - 1):
-        if not 0 <= ptr[r] <= ptr[r + 1] <= len(succ):
-            return r
-        for j in range(ptr[r], ptr[r + 1]):
-            if not 0 <= succ[j] < S:
-                return r
-    return -1
-
-
-@njit(cache=True)
-def infeasible_row(ptr, lower, upper, each, total, S, slack):
-    """Fill `slack`; the first row whose set is empty, -1 if there is none."""
+def check_rows(ptr, succ, lower, upper, each, total, S, slack):
+    """Fill `slack`; the first row that is out of place, the first whose set is empty (-1 if none), and whether any has
+    slack. In place: slots follow those before, and successors are states.
+    """
+    open_rows = False
     for r in range(len(each)):
+        if not 0 <= ptr[r] <= ptr[r + 1] <= len(succ):
+            return r, -1, open_rows
         floor = 0.0
         room = min(total[r], (S - (ptr[r + 1] - ptr[r])) * each[r])
         for j in range(ptr[r], ptr[r + 1]):
+            if not 0 <= succ[j] < S:
+                return r, -1, open_rows
             if not (0 <= lower[j] <= upper[j] <= 1):
-                return r
+                return -1, r, open_rows
             floor += lower[j]
             room += upper[j]
         if not (floor <= 1 + FEASIBLE and room >= 1 - FEASIBLE and each[r] >= 0 and total[r] >= 0):
-            return r
+            return -1, r, open_rows
         slack[r] = 1.0 - floor
-    return -1
+        open_rows = open_rows or slack[r] > TINY
+    return -1, -1, open_rows
 
 
 @njit(cache=True)
@@ -883,14 +879,41 @@ def noise(sets, cost, usable, goal, alive, v, q):
 
 
 @njit(cache=True, nogil=True)
+def direct_start(sets, cost, goal, alive, usable, n_goals, v):
+    """Values to begin with where unseen goals are near: go on until a goal is hit at once, or to where that is best."""
+    nearest = math.inf
+    for s in range(len(goal)):
+        if alive[s] and not goal[s]:
+            v[s] = math.inf
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                if usable[r]:
+                    rest, mass, unseen = sets.slack[r], 0.0, n_goals
+                    for j in range(sets.begin[r], sets.end[r]):
+                        if goal[sets.succ[j]]:
+                            unseen -= 1
+                            mass += sets.upper[j]
+                            rest += sets.lower[j]
+                    mass = min(mass + min(sets.total[r], sets.each[r] * unseen), rest)
+                    if mass > 0:
+                        v[s] = min(v[s], cost[r] / mass)
+            nearest = min(nearest, v[s])
+    if nearest == math.inf:
+        nearest = 0.0
+    for s in range(len(goal)):
+        if alive[s] and not goal[s]:
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                v[s] = min(v[s], nearest + cost[r])
+
+
+@njit(cache=True, nogil=True)
 def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q, old):
     """Iterate v until L v is within `precision` of it and the certificate within `ratio`.
 
     v is 0 at goals and DEAD where no goal can be reached. With `evaluations` = 0 it is plain (Jacobi) value iteration,
-    otherwise modified policy iteration with at most that many sweeps a policy; unless `warm`, it starts at L 0 and does
-    not evaluate the first policy, since values that look two steps ahead tell little. A policy that the certificate
-    does not show to be proper is swept a few times only, and not at all when ten applications brought no progress; a
-    proper one not after fifty. Value iteration alone converges from anywhere, so the whole does.
+    otherwise modified policy iteration with at most that many sweeps a policy, begun by `direct_start` unless `warm`. A
+    policy that the certificate does not show to be proper is swept a few times only, and not at all when ten
+    applications brought no progress; a proper one not after fifty. Value iteration alone converges from anywhere, so
+    the whole does.
 
     q [R] are lower bounds on the rows' values for `old` [S], -inf where nothing is known; on return, the same for v.
 
@@ -908,16 +931,11 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
     for r in range(len(cost)):
         low, high = min(low, cost[r]), max(high, cost[r])
         open_rows = open_rows or sets.slack[r] > TINY
-    order = np.argsort(v, kind="mergesort") if warm else np.arange(S)
+    order = np.arange(S)
     rank = np.arange(S)
     prefix = np.zeros(S + 1)
     if evaluations > 0 and not warm:
-        for s in range(S):
-            if alive[s] and not goal[s]:
-                least = math.inf
-                for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
-                    least = min(least, cost[r])
-                v[s] = least
+        direct_start(sets, cost, goal, alive, usable, n_goals, v)
     out = v.copy()
     best = np.full(S, -1, dtype=np.int64)
     nothing = np.zeros(S, dtype=np.bool_)
@@ -961,7 +979,7 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
         if sweeps >= limit:
             return OUT_OF_SWEEPS, sweeps, residual, rise_ratio, fall_ratio
         proper = rise_ratio < 1 - 1e-6  # with room for rounding
-        if evaluations > 0 and (warm or applications > 1) and ((proper and stale < 50) or stale < 10):
+        if evaluations > 0 and ((proper and stale < 50) or stale < 10):
             target = max(0.1 * min(precision, ratio * low), 0.02 * max(rise, fall))
             most = min(evaluations if proper else FEW, limit)
             n_low = n_alive if open_rows else 0

@@ -7,8 +7,11 @@ row's distribution from its confidence set B(s, a).
 
 Methods. `"value-iteration"` is the paper's: v <- L v from v = 0 until |Lv - v| <= precision. The default,
 `"modified-policy-iteration"`, follows each application of L by sweeps of the policy it found (the controller's rows and
-nature's order of the states), in place and in the order of the values. Both apply L in time proportional to the stored
-transitions: the states are sorted once, and runs of unseen successors cost one subtraction of prefix sums.
+nature's distributions, as sparse affine maps), in place and in the order of the values. Both apply L in time
+proportional to the stored transitions: the states are sorted once, and runs of unseen successors cost one subtraction
+of prefix sums. The fast one begins at rough values from a search for the lightest paths or, where unseen goals may be
+anywhere, from the chance to hit one at once; and it does not apply a row again whose value cannot have fallen to the
+best: L is monotone and moves by no more than v does, so Q(v') >= Q(v) - max(v - v').
 
 Certificate. For any finite v, 0 at the goals, let rho = max over rows of (v - Q)/c and sigma = max over greedy rows of
 (Q - v)/c, both at least 0, with Q(s, a) the braces above. Then w = v / (1 + rho) satisfies w <= L w, so it is at most
@@ -107,12 +110,16 @@ def plan(
     enabled = system.enabled if isinstance(system, EmpiricalModel) else None
     solution = solve(work.sets, cost, goal, known, evaluations, precision=precision, enabled=enabled, stale=stale)
     rows, leave = solution.greedy(system, key)
-    values = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)
+    policy, values = system.rows.action[rows], solution.v / (1 + solution.fall_ratio)
+    policy[rows < 0] = -1
+    values[~solution.alive] = np.inf
+    leave /= 1 + solution.fall_ratio
+    np.copyto(leave, values, where=~goal)
     return Plan(
         values=values,
-        policy=np.where(rows >= 0, system.rows.action[rows], -1),
+        policy=policy,
         rows=rows,
-        leave=np.where(goal, leave / (1 + solution.fall_ratio), values),
+        leave=leave,
         sweeps=solution.sweeps,
         gap=solution.gap,
         residual=solution.residual,
@@ -259,7 +266,7 @@ def solve(
         _kernels.reach(sets, goal, alive, usable)
     q, old = np.full(len(cost), -np.inf), np.zeros(len(goal))
     started = True
-    if warm is None and evaluations > 0 and (len(goal) > MANY or not np.any(sets.total > 0)):
+    if warm is None and evaluations > 0 and (len(goal) > MANY or not sets.total.any()):
         v = np.empty(len(goal))
         _kernels.head_start(sets, cost, goal, usable, v)
     elif warm is None:
@@ -328,29 +335,29 @@ def as_sets(rows: Rows, intervals: Intervals) -> Any:
     S, R = rows.num_states, len(rows)
     if len(intervals.ptr) != R + 1 or len(intervals.each) != R or len(intervals.total) != R:
         raise InputError(f"intervals: expected {R} rows, got {len(intervals.ptr) - 1}")
-    slack = np.empty(R)
-    lower, upper, each, total = (
-        np.ascontiguousarray(part, dtype=np.float64)
-        for part in (intervals.lower, intervals.upper, intervals.each, intervals.total)
-    )
+    lower, upper = _floats(intervals.lower), _floats(intervals.upper)
+    each, total, slack = _floats(intervals.each), _floats(intervals.total), np.empty(R)
     ptr = np.ascontiguousarray(intervals.ptr, dtype=np.int64)
     succ = np.ascontiguousarray(intervals.succ, dtype=np.int32)
     if not (ptr[0] == 0 and ptr[-1] == len(succ) == len(lower) == len(upper)):
         raise InputError(f"intervals: expected ptr from 0 to the number of stored successors, {len(succ)}, got {ptr}")
-    wrong = _kernels.misplaced_row(ptr, succ, S)
+    wrong, empty, any_slack = _kernels.check_rows(ptr, succ, lower, upper, each, total, S, slack)
     if wrong >= 0:
         piece = slice(ptr[wrong], ptr[wrong + 1])
         raise InputError(f"intervals: expected successors in 0..{S - 1} in row {wrong}, got {succ[piece]} at {piece}")
-    empty = _kernels.infeasible_row(ptr, lower, upper, each, total, S, slack)
     if empty >= 0:
         piece = slice(ptr[empty], ptr[empty + 1])
         raise InputError(
             f"intervals: the set of (s, a) = {rows.pair(empty)} holds no distribution: lower {lower[piece]}, "
             f"upper {upper[piece]}, each {each[empty]}, total {total[empty]}"
         )
-    if np.any(slack > _kernels.TINY):  # the planner will sort within rows: not in the caller's arrays
+    if any_slack:  # the planner will sort within rows: not in the caller's arrays
         succ, lower, upper = succ.copy(), lower.copy(), upper.copy()
     return _kernels.Sets(rows.ptr, ptr[:-1].copy(), ptr[1:].copy(), succ, lower, upper, each, total, slack)
+
+
+def _floats(part: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(part, dtype=np.float64)
 
 
 def _family(system: Any, confidence: Any, scale: float | None, delta: float | None) -> Confidence:
