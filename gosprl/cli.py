@@ -107,6 +107,7 @@ def collect(
     delta: Annotated[float | None, typer.Option(help="Confidence level (default 0.1).")] = None,
     goals: Annotated[str | None, typer.Option(help="all (default), least-sampled, easiest or random.")] = None,
     reach: Annotated[float | None, typer.Option(help="Give up states that are more than this many steps away.")] = None,
+    planning: Annotated[str | None, typer.Option(help="focused (default), or full: for all states each time.")] = None,
     known: Annotated[bool, typer.Option("--known", help="Plan with the true dynamics (our domains only).")] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of ENV, such as states=6.")
@@ -127,7 +128,14 @@ def collect(
         raise gosprl.InputError("known: only our own domains tell their dynamics")
     if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
         raise gosprl.InputError("compare: only for our own domains, and not with --json")
-    given = {"confidence": confidence, "scale": scale, "delta": delta, "goals": goals, "reach": reach}
+    given = {
+        "confidence": confidence,
+        "scale": scale,
+        "delta": delta,
+        "goals": goals,
+        "reach": reach,
+        "planning": planning,
+    }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if known:
         options["dynamics"] = system

@@ -177,7 +177,7 @@ class Collector:
             stop=self._why(False) if self.done and self._stop != "failed" else self._stop or "running",
             counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
             unmet=unmet,
-            unreachable={s: test for s, test in given_up.items() if s in unmet["state"]},
+            unreachable={s: given_up[s] for s in np.unique(unmet["state"]).tolist() if s in given_up},
             curve=curve,
             model=model,
             guarantee=self.strategy.guarantee,

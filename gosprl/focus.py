@@ -10,26 +10,33 @@ What is kept, at all times:
     optimistic optimum (see the certificate in `gosprl.planner`).
 
 v begins at the least cost of a step. Applying L to single states, in place, keeps v <= L v: L is monotone. Dropping a
-goal keeps it, too: rises may come later. When a row's counts change, L v can fall, and does so at once: the rows'
+goal keeps it, too: rises may come later. When a row's counts change, L v can fall, and v does so at once: the rows'
 states are lowered, then the states with rows that lead there, as far as there is something to lower. A new goal is a
-fall to 0. Unseen successors get the values of goals, of which there are many; where a row has more unseen mass than
-there are goals to take it, the rest is valued at the least cost of a step, which is at most the value of any other
-state. Values so computed are lower bounds, and do not depend on which states are near a goal.
+fall to 0.
+
+Unseen successors are not followed one by one. Their mass goes to goals, of value 0; what the goals cannot take is
+valued at the least cost of a step, which is at most the value of any other state. So what is computed is at most L v,
+and depends on no value but those of seen successors.
 
 An attempt from s: follow the greedy policy outwards along the successors that were seen, as far as the walk gets with a
 probability of at least `LIKELY`, and apply L until nothing in that region rises by more than the precision. The policy
-is the greedy one in the region, and hands back elsewhere. Where this does not work a full plan is made instead: a row
-of the policy has too much unseen mass for the goals (the value above would be too low for the precision), or the region
-was applied ten times as often as there are rows (goals far away, or out of reach).
+is the greedy one in the region, and hands back elsewhere. A full plan is made instead if the region was applied ten
+times as often as there are rows (goals far away, or out of reach), and on small problems if some row's unseen mass has
+nowhere to go (below).
 
-Why the guarantee survives. The paper's analysis uses of a plan that v at the attempt's start is at most the optimistic
-optimum, and that c + p v <= v + precision, for some p in the confidence set, at the states that the attempt visits: in
-both respects the plan is as good as a full one. What is new are attempts that end because the walk left the region,
-each of which costs the analysis as much as one that ended by doubling a count, at most D steps. They are of two kinds.
-Along a transition never seen before: that happens once for each transition that exists, at most S^2 A times, within the
-theorem's second term. Along one that was seen but is unlikely: `LIKELY` counts only while all walks that left are no
-more than the attempts that did not, so that the number of attempts at most doubles; otherwise, the region is closed
-under all successors seen, and is only left in the first way.
+Why the guarantee survives. The paper's analysis uses two things of a plan: that its values are at most the optimistic
+optimum, and that at each state the attempt visits, c + p v <= v + precision for the row taken and some p in its
+confidence set. The first holds for v. The second holds for v in the region, if no row of the policy has more unseen
+mass than goals to take it. If some has, it holds for v', which is v lowered to the least cost of a step at as many
+states as that takes, outside of the region and not seen from any of its rows: v' <= v is at most the optimum as well,
+and those states are where p puts the rest of the mass. That is all that `HUNGRY` checks: that there are such states.
+
+What is new are attempts that end because the walk left its region, each of which costs the analysis as much as one
+that ended by doubling a count, at most D steps. They are of two kinds. Along a transition never seen before: that
+happens once for each transition that exists, at most S^2 A times, within the theorem's second term. Along one that was
+seen but is unlikely: `LIKELY` counts only while all walks that left are no more than those that did not, so that the
+number of attempts at most doubles; otherwise, the region is closed under all successors seen, and is only left in the
+first way.
 """
 
 from typing import Any

@@ -132,7 +132,8 @@ class Gosprl:
             return "known dynamics"
         if not isinstance(self.confidence, str) and self.confidence is not None:
             return f"that of {type(self.confidence).__name__}"
-        return f"delta={self.delta:g}" if self.scale >= 1 else f"heuristic: scale {self.scale:g}"
+        given = "" if self.successors is None else ", given the successors"
+        return f"delta={self.delta:g}{given}" if self.scale >= 1 else f"heuristic: scale {self.scale:g}"
 
     @property
     def work(self) -> dict[str, int]:
