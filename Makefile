@@ -37,11 +37,13 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/counting.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/distances.py
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics
+	$(BIN)/python -m evidence.focused
 	$(BIN)/python -m evidence.gymnasium_envs
 	$(BIN)/python -m evidence.picture
 

@@ -74,11 +74,11 @@ def cells(*values):
     return f"| {' | '.join(map(str, values))} |"
 
 
-def write(name, lines, *, quick=False, packages=()):
+def write(name, lines, *, quick=False, packages=(), times="CPU times of one core"):
     """Print the lines, and write them to results/NAME.md, together with machine and versions."""
     packages = ("gosprl", "numpy", "scipy", "numba", *packages)
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
-    machine = f"CPU times of one core, {_processor()}, {platform.system()}, Python {platform.python_version()}"
+    machine = f"{times}, {_processor()}, {platform.system()}, Python {platform.python_version()}"
     text = "\n".join([*lines, "", f"{machine}, {versions}."]) + "\n"
     print(text, flush=True)
     if not quick:

@@ -40,9 +40,9 @@ def main():
     for knob, options in KNOBS.items():
         cells = []
         for name in PAPER:
-            steps, met = many(name, options, runs, known=True)
-            assert met.all()
-            mean, half = mean_and_interval(steps)
+            done = many(name, options, runs, told="dynamics")
+            assert done.met.all()
+            mean, half = mean_and_interval(done.steps)
             cells.append(f"{mean:.1f} ± {half:.1f} ({100 * (mean / ELSEWHERE[name] - 1):+.1f} %)")
         lines.append(f"| {knob} | " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)

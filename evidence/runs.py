@@ -2,29 +2,40 @@
 
 import os
 from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import gosprl
 
 
+class Runs(NamedTuple):
+    """One entry a run."""
+
+    steps: NDArray[np.int64]
+    met: NDArray[np.bool_]
+    plans: NDArray[np.int64]
+    full: NDArray[np.int64]  # plans for all states among them
+
+
 def one(job):
-    """(steps, met) of one run: a domain by name, whether its dynamics are known, options, a seed."""
-    name, known, options, seed, need, max_steps = job
+    """The entries of one run: a domain by name, which option is given the domain, options, a seed."""
+    name, told, options, seed, need, max_steps = job
     mdp = gosprl.envs.make(name)
-    extra = {"dynamics": mdp} if known else {}
+    extra = {told: mdp} if told else {}
     result = gosprl.collect(mdp, need, seed=seed, max_steps=max_steps, **extra, **options)
-    return result.steps, result.met
+    full = result.strategy.work["full"] if hasattr(result.strategy, "work") else 0
+    return result.steps, result.met, result.attempts, full
 
 
-def many(name, options, runs, *, known=False, need=10, max_steps=None):
-    """(steps [runs], met [runs]) for seeds 0, 1, ..."""
-    jobs = [(name, known, options, seed, need, max_steps) for seed in range(runs)]
+def many(name, options, runs, *, told=None, need=10, max_steps=None, first=0):
+    """`Runs` for seeds first, first + 1, ...; `told`: "dynamics" or "successors", what the strategy knows."""
+    jobs = [(name, told, options, seed, need, max_steps) for seed in range(first, first + runs)]
     one(jobs[0])  # compile before the workers start
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         answers = list(pool.map(one, jobs, chunksize=max(1, runs // 64)))
-    steps, met = zip(*answers, strict=True)
-    return np.array(steps), np.array(met)
+    return Runs(*map(np.array, zip(*answers, strict=True)))
 
 
 def mean_and_interval(x):
