@@ -17,7 +17,7 @@ from gosprl.envs import make
 SMALL = 0.01  # scale at which kl sets need no candidates
 SIZES, LARGE = (10, 32, 100, 316), 1000
 LIMIT, LARGE_LIMIT = 900, 1800  # seconds a line
-SEEDS, FEW_SEEDS, MANY_UP_TO = 5, 1, 100  # runs a line, and the largest n with many
+SEEDS, FEW_SEEDS, MANY_UP_TO = 5, 3, 100  # runs a line, and the largest n with many
 TARGET_SIZE, TARGETS = 316, {"known": 1.35, "candidates": 1.45, "small scale": 2.5}  # steps a pair
 TARGET_SECONDS, TARGET_MB = 120, 600
 SETTINGS = {
