@@ -1113,14 +1113,18 @@ def link_many(region, links, rows, succ, begin, end):
 
 
 @njit(cache=True)
-def lower_values(sets, cost, usable, goal, row_state, lowest, frozen, region, links, n, tolerance):
+def lower_values(sets, cost, usable, goal, row_state, lowest, frozen, region, links, n, tolerance, budget):
     """Lower v until no row's value is below that of its state by more than `tolerance`.
 
     `region.other[:n]` are the states that may be too high; from there, what falls is followed to its predecessors.
+    False if `budget` rows were applied and there is still something to lower.
     """
     v, out, scalars = region.v, region.out, region.scalars
     todo, later = region.other, region.later
+    last = scalars[3] + budget
     while n > 0:
+        if scalars[3] > last:
+            return False
         applied = sweep(
             sets, cost, usable, goal, v, todo, n, lowest.order, lowest.rank, lowest.prefix, len(lowest.order),
             region.best, region.q, -math.inf, out, frozen,
@@ -1141,6 +1145,26 @@ def lower_values(sets, cost, usable, goal, row_state, lowest, frozen, region, li
                         more += 1
                     j = links.next[j]
         todo, later, n = later, todo, more
+    return True
+
+
+@njit(cache=True)
+def raise_values(sets, cost, usable, goal, states, n, lowest, frozen, region):
+    """Apply L to v at `states[:n]`, in place; the largest rise, and the rows applied.
+
+    What would fall stays: by less than the tolerance of `lower_values`, but it would add up in the states before.
+    """
+    v, out = region.v, region.out
+    for i in range(n):
+        out[states[i]] = v[states[i]]
+    rise, _, _, _, _, rows = sweep(
+        sets, cost, usable, goal, v, states, n, lowest.order, lowest.rank, lowest.prefix, len(lowest.order),
+        region.best, region.q, -math.inf, v, frozen,
+    )  # fmt: skip
+    for i in range(n):
+        s = states[i]
+        v[s] = max(v[s], out[s])
+    return rise, rows
 
 
 @njit(cache=True)
@@ -1158,7 +1182,8 @@ def hungry(sets, goal, n_goals, r):
 def expand(sets, goal, region, s, r, least_weight, n):
     """Add to the region the seen successors of row r of state s that are likely enough; its size then.
 
-    A successor's share is taken as the middle of its interval.
+    A successor's share is taken as the middle of its interval. What the walk gets to with a probability too small for
+    a double is still likely enough if anything is.
     """
     stamp, weight, now = region.stamp, region.weight, region.scalars[0]
     total = 0.0
@@ -1166,14 +1191,14 @@ def expand(sets, goal, region, s, r, least_weight, n):
         total += sets.lower[j] + sets.upper[j]
     for j in range(sets.begin[r], sets.end[r]):
         x = sets.succ[j]
-        if goal[x] or stamp[x] == now + 1:
+        if goal[x] or stamp[x] == now + 1 or not sets.upper[j] > 0:
             continue
         if stamp[x] != now:
             stamp[x] = now
             weight[x] = 0.0
             region.scalars[4] += 1
         weight[x] += weight[s] * (sets.lower[j] + sets.upper[j]) / total
-        if weight[x] >= least_weight and weight[x] > 0:
+        if weight[x] >= least_weight:
             stamp[x] = now + 1
             region.states[n] = x
             n += 1
@@ -1196,9 +1221,8 @@ def focus(
     rows were applied in vain.
     """
     row_ptr = sets.row_ptr
-    v, best, q, out, states, other = region.v, region.best, region.q, region.out, region.states, region.other
+    v, q, out, states, other = region.v, region.q, region.out, region.states, region.other
     weight, stamp, policy, scalars = region.weight, region.stamp, region.policy, region.scalars
-    low, rank, prefix, n_low = lowest.order, lowest.rank, lowest.prefix, len(lowest.order)
     at_goal = goal[start]
     used = 0
     while True:
@@ -1215,15 +1239,13 @@ def focus(
             if done == 0 and at_goal:  # its non-goal copy, which is never seen again
                 goal[start] = False
                 rows = sweep(
-                    sets, cost, usable, goal, v, batch, 1, low, rank, prefix, n_low, best, q, -math.inf, out, frozen
-                )[5]
+                    sets, cost, usable, goal, v, batch, 1, lowest.order, lowest.rank, lowest.prefix,
+                    len(lowest.order), region.best, q, -math.inf, out, frozen,
+                )[5]  # fmt: skip
                 goal[start] = True
                 leave = out[start]
             else:
-                rise, _, _, _, _, rows = sweep(
-                    sets, cost, usable, goal, v, batch, n - done, low, rank, prefix, n_low, best, q, -math.inf, v,
-                    frozen,
-                )  # fmt: skip
+                rise, rows = raise_values(sets, cost, usable, goal, batch, n - done, lowest, frozen, region)
                 worst = max(worst, rise)
                 if done == 0:
                     leave = v[start]
@@ -1246,9 +1268,7 @@ def focus(
         for i in range(n):
             other[i] = states[n - 1 - i]
         for _ in range(ROUNDS):
-            rise, _, _, _, _, rows = sweep(
-                sets, cost, usable, goal, v, other, n - at_goal, low, rank, prefix, n_low, best, q, -math.inf, v, frozen
-            )
+            rise, rows = raise_values(sets, cost, usable, goal, other, n - at_goal, lowest, frozen, region)
             used += rows
             if rise <= max(precision / 2, 0.1 * worst):
                 break

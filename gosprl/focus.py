@@ -11,8 +11,8 @@ What is kept, at all times:
 
 v begins at the least cost of a step. Applying L to single states, in place, keeps v <= L v: L is monotone. Dropping a
 goal keeps it, too: rises may come later. When a row's counts change, L v can fall, and v does so at once: the rows'
-states are lowered, then the states with rows that lead there, as far as there is something to lower. A new goal is a
-fall to 0.
+states are lowered, then the states with rows that lead there, as far as there is something to lower; where that takes
+long, all of v is divided by what makes it v <= L v again. A new goal is a fall to 0.
 
 Unseen successors are not followed one by one. Their mass goes to goals, of value 0; what the goals cannot take is
 valued at the least cost of a step, which is at most the value of any other state. So what is computed is at most L v,
@@ -51,6 +51,7 @@ from gosprl.planner import Workspace, seen_of
 LIKELY = 0.0001  # how likely the walk must get to a state for it to be in the region
 TOLERANCE = 1e-9  # falls below this, in units of the least cost, are not followed
 PATIENCE = 10  # applications of all rows before a full plan
+FALLS = 100_000  # rows that may be applied for a fall in any case, however few there are
 
 
 class Focus:
@@ -64,15 +65,17 @@ class Focus:
         self.work, self.cost = work, cost
         self.floor = float(cost.min())
         self.tie = _kernels.TIE * min(1.0, self.floor)
+        self._least = np.minimum.reduceat(cost, rows.ptr[:-1])  # [S] of a step from there
         self.goal = np.zeros(S, dtype=bool)
         self.goals = 0  # how many
         self.stayed, self.left = 0, 0  # walks that ended in their region, and that left it
         self._rows = rows
         self._none_seen = seen_of(work.family.mdp) if isinstance(work.family, Known) else None
+        self._closed = self._is_closed()
         self._linked = np.zeros(R, dtype=np.int64)  # successors of each row that are in the lists of predecessors
         self._longest, self._wanted = -1, 1  # successors of a row, and goals that one may want
         self._region = _kernels.Region(
-            v=np.append(np.minimum.reduceat(cost, rows.ptr[:-1]), self.floor),
+            v=np.append(self._least, self.floor),
             best=np.full(S, -1),
             q=np.full(R, -np.inf),
             out=np.zeros(S),
@@ -134,23 +137,31 @@ class Focus:
     def adopt(self) -> bool:
         """Take over the values of a full plan just made; False if some states cannot reach the goals.
 
-        They are lower bounds, but of an L that knows more of unseen successors than the one kept here: dividing by one
-        plus the largest excess over that makes them v <= L v again, and so does the larger of two such v.
+        They are lower bounds, but of an L that knows more of unseen successors than the one kept here.
         """
-        from gosprl import _kernels
-
         solution = self.work.solution
         if solution is None or not solution.alive.all():
             return False
+        np.maximum(self._region.v[:-1], self._scaled(solution.v), out=self._region.v[:-1])
+        return True
+
+    def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[S] v <= L v from any values: divided by one plus their largest excess over L, in units of the rows' costs.
+
+        The larger of two such v is such a v, too, so nothing need be below the cost of one step.
+        """
+        from gosprl import _kernels
+
         region, lowest, S = self._region, self._lowest, len(self.goal)
-        w = np.append(np.where(solution.goal, 0.0, solution.v), self.floor)
+        least = np.where(self.goal, 0.0, self._least)
+        v = np.append(np.where(self.goal, 0.0, np.maximum(values, least)), self.floor)
         excess = _kernels.sweep(
-            *(self.work.sets, self.cost, self._enabled(), self.goal, w, np.arange(S), S),
+            *(self.work.sets, self.cost, self._enabled(), self.goal, v, np.arange(S), S),
             *(lowest.order, lowest.rank, lowest.prefix, len(lowest.order)),
             *(region.best, region.q, -np.inf, region.out, self._frozen),
         )[3]
-        np.maximum(region.v[:-1], w[:-1] / (1 + excess), out=region.v[:-1])
-        return True
+        scaled: NDArray[np.float64] = np.maximum(v[:-1] / (1 + excess), least)
+        return scaled
 
     def drop(self, states: list[int]) -> None:
         """These goals are none any more."""
@@ -172,7 +183,7 @@ class Focus:
         self._region.v[added] = 0.0
         if added.size and (few or added.size > len(goal) // 2):
             # Values that counted on the goals being few may be too high anywhere.
-            self._region.v[:-1] = np.where(goal, 0.0, np.minimum.reduceat(self.cost, self._rows.ptr[:-1]))
+            self._region.v[:-1] = np.where(goal, 0.0, self._least)
             added = added[:0]
         self._list_lowest()
         self._lower(self._before(added))
@@ -181,6 +192,9 @@ class Focus:
         """Take in the rows whose counts changed."""
         if rows.size and not self.work.known:
             self.work.refresh(rows)
+            if self._closed != self._is_closed():  # all rows are among those that changed, and stored anew
+                self._closed = self._is_closed()
+                self._linked[:], self._region.head[:], self._region.scalars[2] = 0, -1, 0
             self._take_in(rows)
             self._lower(self._rows.state[rows])
 
@@ -197,6 +211,9 @@ class Focus:
         )
         self.spread[(self.applied - before).bit_length()] += 1
         return (self._region.policy, leave / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
+
+    def _is_closed(self) -> bool:
+        return isinstance(self.work.system, EmpiricalModel) and self.work.system.closed
 
     def _enabled(self) -> NDArray[np.bool_]:
         system: Any = self.work.system
@@ -274,7 +291,9 @@ class Focus:
             return
         states = np.unique(states)
         self._region.other[: len(states)] = states
-        _kernels.lower_values(
+        done = _kernels.lower_values(
             *(self.work.sets, self.cost, self._enabled(), self.goal, self._rows.state, self._lowest, self._frozen),
-            *(self._region, self._links, len(states), TOLERANCE * self.floor),
+            *(self._region, self._links, len(states), TOLERANCE * self.floor, max(PATIENCE * len(self.cost), FALLS)),
         )
+        if not done:  # where goals are far, falls fade as slowly as the walk gets there
+            self._region.v[:-1] = self._scaled(self._region.v[:-1])

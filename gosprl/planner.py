@@ -149,12 +149,12 @@ class Workspace:
         """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
         self.refresh(self.stale())
         stale = np.concatenate([_NOTHING, *self._since]) if len(self._since) < FORGET else None
-        self._since.clear()
         enabled = None if isinstance(self.system, TabularMDP) else self.system.enabled
         evaluations = METHODS["modified-policy-iteration"]
         self.solution = solution = solve(
             self.sets, cost, goal, self.solution, evaluations, precision=precision, enabled=enabled, stale=stale
         )
+        self._since.clear()  # not before: a plan that fails leaves the old solution
         self.plans += 1
         self.applied += solution.sweeps * len(cost)
         policy, leave = solution.greedy(self.system, key)
@@ -165,6 +165,7 @@ class Workspace:
         other = copy(self)
         other.sets, other._used = self.sets._replace(**_copies(self.sets)), self._used.copy()
         other._room = None if self._room is None else self._room.copy()
+        other._since = self._since.copy()
         return other
 
     def stale(self) -> NDArray[np.int64]:

@@ -64,8 +64,8 @@ class Gosprl:
     precision
         Of the plans; by default 1 / (2 t), and 1e-7 with known dynamics.
     planning
-        `"focused"`: plan where the attempt will walk (`gosprl.focus`), if goals are `"all"`, costs fixed and the sets
-        ours; `"full"`: plan for all states each time, as Algorithm 1 is printed.
+        `"focused"`: plan where the attempt will walk (`gosprl.focus`), if goals are `"all"`, costs fixed, the sets ours
+        and known dynamics communicating; `"full"`: plan for all states each time, as Algorithm 1 is printed.
     duplicate_start, random_ties
         False: sample an under-sampled state where an attempt would start; take the first of equally good actions.
     """
@@ -193,6 +193,8 @@ class Gosprl:
         self._cost = self._costs(model)
         ours = isinstance(self._family, (Bernstein, KL, Known))  # sets on the successors that the model has
         focused = self.planning == "focused" and ours and self._select is every and not callable(self.costs)
+        if focused and self.dynamics is not None:
+            focused = self.dynamics.is_communicating()  # a trap, however unlikely, is none of a region's business
         self._focus = Focus(self._work, self._cost) if focused else None
         self._history = History(need.visits, need.missing)
         self._under, self._count, self._usual = np.zeros(S, dtype=bool), 0, False
