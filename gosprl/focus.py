@@ -12,15 +12,17 @@ What is kept, at all times:
 v begins at the least cost of a step. Applying L to single states, in place, keeps v <= L v: L is monotone. Dropping a
 goal keeps it, too: rises may come later. When a row's counts change, L v can fall, and does so at once: the rows'
 states are lowered, then the states with rows that lead there, as far as there is something to lower; where that takes
-long, all of v is divided by what makes it v <= L v again. A new goal is a fall to 0. Unseen successors get the values of goals, of which there are many; where a row has more unseen mass than
-there are goals to take it, the rest is valued at the least cost of a step, which is at most the value of any other
-state. Values so computed are lower bounds, and do not depend on which states are near a goal.
+long, all of v is divided by what makes it v <= L v again. A new goal is a fall to 0. Unseen successors get the values
+of goals, of which there are many; where a row has more unseen mass than there are goals to take it, the rest is valued
+at the least cost of a step, which is at most the value of any other state. Values so computed are lower bounds, and do
+not depend on which states are near a goal.
 
 An attempt from s: follow the greedy policy outwards along the successors that were seen, as far as the walk gets with a
-probability of at least `LIKELY`, and apply L until nothing in that region rises by more than the precision. The policy
-is the greedy one in the region, and hands back elsewhere. Where this does not work a full plan is made instead: a row
-of the policy has too much unseen mass for the goals (the value above would be too low for the precision), or the region
-was applied ten times as often as there are rows (goals far away, or out of reach).
+probability of at least `LIKELY` (a low estimate: a state's is what had come together when it was first looked at, and
+what comes back by loops does not count), and apply L until nothing in that region rises by more than the precision. The
+policy is the greedy one in the region, and hands back elsewhere. Where this does not work a full plan is made instead:
+a row of the policy has too much unseen mass for the goals (the value above would be too low for the precision), or the
+region was applied ten times as often as there are rows (goals far away, or out of reach).
 
 Why the guarantee survives. The paper's analysis uses of a plan that v at the attempt's start is at most the optimistic
 optimum, and that c + p v <= v + precision, for some p in the confidence set, at the states that the attempt visits: in
