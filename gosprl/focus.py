@@ -19,10 +19,10 @@ valued at the least cost of a step, which is at most the value of any other stat
 and depends on no value but those of seen successors.
 
 An attempt from s: follow the greedy policy outwards along the successors that were seen, as far as the walk gets with a
-probability of at least `LIKELY`, and apply L until nothing in that region rises by more than the precision. The policy
-is the greedy one in the region, and hands back elsewhere. A full plan is made instead if the region was applied ten
-times as often as there are rows (goals far away, or out of reach), and on small problems if some row's unseen mass has
-nowhere to go (below).
+probability of at least `LIKELY` (a low estimate: what comes back by loops does not count), and apply L until nothing in
+that region rises by more than the precision. The policy is the greedy one in the region, and hands back elsewhere. A
+full plan is made instead if the region was applied ten times as often as there are rows (goals far away, or out of
+reach), and on small problems if some row's unseen mass has nowhere to go (below).
 
 Why the guarantee survives. The paper's analysis uses two things of a plan: that its values are at most the optimistic
 optimum, and that at each state the attempt visits, c + p v <= v + precision for the row taken and some p in its

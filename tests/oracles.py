@@ -324,3 +324,24 @@ def first_step(points, v, goals):
     out = np.full(len(v), np.inf)
     np.minimum.at(out, points.state, points.q(np.where(np.isin(np.arange(len(v)), goals), 0, v)))
     return out
+
+
+def least_values(intervals, cost, v):
+    """[R] cost + least expectation of v over each row's set, for sets as the package has them.
+
+    Dense and plain: state after state, in increasing order of value, takes what it can of what is left.
+    """
+    R, S = len(intervals.each), len(v)
+    row = np.repeat(np.arange(R), np.diff(intervals.ptr))
+    seen, lower, upper = np.zeros((R, S), dtype=bool), np.zeros((R, S)), np.repeat(intervals.each[:, None], S, axis=1)
+    seen[row, intervals.succ] = True
+    lower[row, intervals.succ], upper[row, intervals.succ] = intervals.lower, intervals.upper
+    rest, purse = 1 - lower.sum(axis=1), intervals.total.copy()
+    q = cost + lower @ v
+    for s in np.argsort(v):
+        room = np.minimum(upper[:, s] - lower[:, s], np.where(seen[:, s], 1, purse))
+        amount = np.clip(room, 0, np.maximum(rest, 0))
+        q += amount * v[s]
+        rest -= amount
+        purse -= np.where(seen[:, s], 0, amount)
+    return q

@@ -151,6 +151,15 @@ except gosprl.CollectionError as error:
 stepped = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60)
 for result in (simulated, known, failed, stepped):
     show("collect", result.counts, result.curve["step"], *result.model.transitions())
+
+# focused planning: open sets, closed sets, known dynamics; needs that come and go, so that goals are added
+grid = gosprl.envs.make("open_grid", rows=4, columns=4)
+waves = lambda model: np.where(np.arange(16) % 3 == int(model.visits.sum()) // 30 % 3, 5, 2)
+for options in ({"scale": 0.03}, {"successors": grid, "scale": 0.1}, {"dynamics": grid}):
+    result = gosprl.collect(grid, waves, seed=0, max_steps=150, costs=np.linspace(1, 3, 16), **options)
+    focus = result.strategy._focus
+    print(result.strategy.work, focus.stayed, focus.left)
+    show("focus", focus.values, focus.policy, focus._region.best, focus._region.head, focus._links.row)
 sys.setprofile(None)
 functions = inspect.getmembers(_kernels, inspect.isfunction)
 kernels = {name for name, function in functions if function.__module__ == _kernels.__name__}

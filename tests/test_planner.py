@@ -522,6 +522,104 @@ def test_a_workspace_plans_as_from_scratch(family):
     assert checked > 50
 
 
+def surprises(rng, model, P, goals, costs, what=None):
+    """What may happen between two plans with the same costs: other goals, a few samples, doubled rows, rows off."""
+    S = len(P)
+    what = what or rng.choice(["drop", "add", "others", "sample", "double", "nothing", "costs", "enabled"])
+    if what == "drop" and len(goals) > 1:
+        goals = goals[1:]
+    elif what == "add":
+        goals = sorted({*goals, int(rng.integers(S))})
+    elif what == "others":
+        goals = sorted(rng.choice(S, size=rng.integers(1, S), replace=False).tolist())
+    elif what in ("sample", "double"):
+        row = rng.integers(len(model.rows), size=3 if what == "sample" else 1)
+        row = np.repeat(row, 1 if what == "sample" else max(4, int(model.visits[row[0]])))
+        s, a = model.rows.state[row], model.rows.action[row]
+        model.update(s, a, [rng.choice(S, p=P[pair]) for pair in zip(s, a, strict=True)])
+    elif what == "costs":
+        costs = rng.uniform(1, 5, costs.shape)
+    elif what == "enabled":
+        model.enabled[:] = rng.random(len(model.rows)) < 0.8
+    return goals, costs
+
+
+@pytest.mark.parametrize("family", [gosprl.KL(0.1, 0.2), gosprl.KL(0.1, 0.01), gosprl.Bernstein(0.1, 0.01)])
+@pytest.mark.parametrize("closed", [False, True])
+def test_what_is_known_of_rows_from_the_last_plan_never_hides_a_better_one(family, closed):
+    """Bounds on the rows' values are carried over where costs stay; some plans between ask for too much and fail.
+
+    Both by a workspace and by `plan(warm=...)`, and both methods: their certified intervals overlap.
+    """
+    rng = np.random.default_rng(24)
+    checked = failed = 0
+    for _ in range(9):
+        P = random_dynamics(rng, 5, 3)
+        exists = P.any(axis=2)
+        model = gosprl.EmpiricalModel(5, exists, P > 0 if closed else None)
+        for s, a in np.argwhere(exists):
+            model.update([s] * 30, [a] * 30, rng.choice(5, size=30, p=P[s, a]))
+        work, warm, goals, costs = Workspace(model, family), None, [0], rng.uniform(1, 5, exists.shape)
+        for _ in range(12):
+            goals, costs = surprises(rng, model, P, goals, costs)
+            goal = np.isin(np.arange(5), goals)
+            if rng.random() < 0.3:
+                surprises(rng, model, P, goals, costs, "double")
+                with pytest.raises(gosprl.PrecisionError):
+                    work.plan(goal, costs[exists], -1.0, -1)
+                failed += 1
+            points = Problem.from_intervals(model.rows, family.intervals(model), goals, costs).points()
+            points = points.of_rows(np.flatnonzero(model.enabled))
+            optimum = points.optimum(goals)
+            if optimum[np.isfinite(optimum)].max() > 1e4:
+                continue
+            rows, leave = work.plan(goal, costs[exists], 1e-6, -1)
+            expected = first_step(points, optimum, goals)
+            can = np.isfinite(expected)
+            assert np.array_equal(np.isfinite(leave), can)
+            assert np.all(leave[can] <= expected[can] * (1 + ROUNDING))
+            assert np.all(leave[can] >= expected[can] * (1 - 2e-6))
+            assert np.all(points.of_rows(rows[can]).optimum(goals)[can] <= optimum[can] * (1 + 1e-5))
+            options = {"costs": costs, "confidence": family}
+            plain = gosprl.plan(model, goals, method="value-iteration", warm=warm, **options)
+            warm = gosprl.plan(model, goals, warm=warm, **options)
+            for one, other in ((plain, warm), (warm, plain), (gosprl.plan(model, goals, **options), warm)):
+                alive = np.isfinite(optimum)
+                assert np.array_equal(np.isfinite(one.values), alive)
+                assert np.all(one.values[alive] <= (1 + other.gap) * other.values[alive] * (1 + ROUNDING))
+                assert np.all(one.values[alive] <= optimum[alive] * (1 + ROUNDING))
+            checked += 1
+    assert checked > 60
+    assert failed > 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("forget", [1, 3, 10_000])
+def test_a_row_that_was_bad_and_is_good_now_is_seen(monkeypatch, fails, forget):
+    """Of two actions, one seemed to stay where it is, and then led to the goal very often; elsewhere nothing changed.
+
+    Also if a plan in between fails, and if so much changed that nothing is known any more.
+    """
+    monkeypatch.setattr("gosprl.planner.FORGET", forget)
+    model = gosprl.EmpiricalModel(3, 2, lambda s, a: [0, s])
+    goal, family, cost = np.array([True, False, False]), gosprl.KL(0.1, 0.1), np.ones(6)
+    model.update([1] * 1000, [0] * 1000, [0] * 200 + [1] * 800)
+    model.update([1] * 1000, [1] * 1000, [1] * 1000)
+    work = Workspace(model, family)
+    assert 4 < work.plan(goal, cost, 1e-6, -1)[1][1] < 5.5
+    warm = gosprl.plan(model, goal, confidence=family)
+    for samples in (10**4, 10**5):
+        model.update([1] * samples, [1] * samples, [0] * samples)
+        work.refresh(work.stale())
+    if fails:
+        with pytest.raises(gosprl.PrecisionError):
+            work.plan(goal, cost, -1.0, -1)
+    rows, leave = work.plan(goal, cost, 1e-6, -1)
+    assert 1 < leave[1] < 1.02
+    assert rows[1] == 3
+    assert gosprl.plan(model, goal, confidence=family, warm=warm).values[1] == pytest.approx(leave[1], abs=2e-6)
+
+
 # Ties
 
 
