@@ -30,8 +30,8 @@ both respects the plan is as good as a full one. What is new are attempts that e
 each of which costs the analysis as much as one that ended by doubling a count, at most D steps. They are of two kinds.
 Along a transition never seen before: that happens once for each transition that exists, at most S^2 A times, within the
 theorem's second term. Along one that was seen but is unlikely: `LIKELY` counts only while all walks that left are no
-more than the attempts that did not, so that the number of attempts at most doubles; otherwise, the region is closed
-under all successors seen, and is only left in the first way.
+more than the attempts that did not, so that the number of attempts at most doubles, and with it, at worst, the leading
+term B D; otherwise, the region is closed under all successors seen, and is only left in the first way.
 """
 
 from typing import Any
