@@ -265,6 +265,19 @@ def test_candidates_that_are_given_in_the_middle(audit):
     assert looks.checked > 100
 
 
+@pytest.mark.parametrize("precision", [0.4, 0.1])
+def test_the_first_plan_on_a_line_is_as_precise_as_asked(precision):
+    """Every pass outwards raises all values by one: stopping one pass too early leaves a residual of one."""
+    line = TabularMDP(np.eye(9)[(np.arange(9) + 1) % 9][:, None])
+    this, _ = fresh(EmpiricalModel.over(line.rows), Known(line))
+    this.set_goals(mask(9, 8))
+    policy, leave = this.plan(0, precision, -1)
+    q = 1 + line.dense()[:, 0] @ this.values
+    assert policy.tolist() == [*range(8), -1]
+    assert np.all(q[:8] <= this.values[:8] + precision)
+    assert 8 / (1 + precision) <= leave <= 8
+
+
 # Falls
 
 
