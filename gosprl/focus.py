@@ -35,8 +35,8 @@ What is new are attempts that end because the walk left its region, each of whic
 that ended by doubling a count, at most D steps. They are of two kinds. Along a transition never seen before: that
 happens once for each transition that exists, at most S^2 A times, within the theorem's second term. Along one that was
 seen but is unlikely: `LIKELY` counts only while all walks that left are no more than those that did not, so that the
-number of attempts at most doubles; otherwise, the region is closed under all successors seen, and is only left in the
-first way.
+number of attempts at most doubles, and with it, at worst, the leading term B D; otherwise, the region is closed under
+all successors seen, and is only left in the first way.
 """
 
 from typing import Any
