@@ -53,6 +53,7 @@ def collect(n, setting, seeds):
         assert result.met
         own = {"steps": result.steps, "pairs": result.pairs, "attempts": result.attempts, "seconds": seconds}
         runs.append({**own, **result.strategy.work})
+        del result  # or the next run's memory would count it
     means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
     return {**means, "median rows": max(run["median rows"] for run in runs), "MB": peak_memory() / 1e6}
 
