@@ -36,8 +36,8 @@ Open n x n grid, 1 sample of every pair. Settings: known dynamics; kl sets with 
 x{SMALL:g} without. All with `duplicate_start=False`: an under-sampled state is sampled at once where an attempt would
 start. The targets were stated for this variant; Algorithm 1 as printed leaves such a state first.
 
-Means of {SEEDS} seeds up to n = {MANY_UP_TO}, {FEW_SEEDS} at n = {TARGET_SIZE}, 1 beyond; memory and median: the largest of them.
-`rows`: applications of a row of the model in planning; `leavings`: walks that left the region they were planned for."""
+Means of {SEEDS} seeds up to n = {MANY_UP_TO}, {FEW_SEEDS} at n = {TARGET_SIZE}, 1 beyond; memory and median: their
+largest. `rows`: applications of a row of the model in planning; `leavings`: walks that left the region they were planned for."""
 
 
 def collect(n, setting, seeds):
