@@ -37,7 +37,7 @@ x{SMALL:g} without. All with `duplicate_start=False`: an under-sampled state is 
 start. The targets were stated for this variant; Algorithm 1 as printed leaves such a state first.
 
 Means of {SEEDS} seeds up to n = {MANY_UP_TO}, {FEW_SEEDS} at n = {TARGET_SIZE}, 1 beyond; memory and median: their
-largest. `rows`: applications of a row of the model in planning; `leavings`: walks that left the region they were planned for."""
+largest. `rows`: applications of a row of the model in planning; `leavings`: walks that left their region."""
 
 
 def collect(n, setting, seeds):
