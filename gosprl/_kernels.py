@@ -200,12 +200,6 @@ def kl_upper(k, n, budget):
 
 
 @njit(cache=True)
-def kl_lower(k, n, budget):
-    """Lower end of the same set."""
-    return 1.0 - kl_upper(n - k, n, budget)
-
-
-@njit(cache=True)
 def unseen_cap(first, n, S, log_a, log_b, scale):
     """Cap on the mass of all successors not yet seen in n visits: the least that any moment so far has shown.
 
@@ -1003,6 +997,7 @@ class Seen(NamedTuple):
     length: NDArray[np.int64]
     succ: NDArray[np.int32]
     number: NDArray[np.int64]
+    mean: NDArray[np.float64]  # [A] to work with
 
 
 @njit(cache=True)
@@ -1019,8 +1014,7 @@ def pick(q, first, last, least, tie, key, s, seen, v):
             only = r
     if ties <= 1:
         return only
-    visits, start, length, succ, number = seen
-    mean = np.empty(last - first)
+    visits, start, length, succ, number, mean = seen
     best = math.inf
     for r in range(first, last):
         i = r - first
@@ -1095,21 +1089,15 @@ class Links(NamedTuple):
 
 
 @njit(cache=True)
-def link(region, links, row, succ, begin, end):
-    """Note that `row` may lead to succ[begin:end]."""
-    for j in range(begin, end):
-        i = region.scalars[2]
-        links.row[i] = row
-        links.next[i] = region.head[succ[j]]
-        region.head[succ[j]] = i
-        region.scalars[2] += 1
-
-
-@njit(cache=True)
-def link_many(region, links, rows, succ, begin, end):
+def link(region, links, rows, succ, begin, end):
     """Note that rows[i] may lead to succ[begin[i]:end[i]]."""
     for i in range(len(rows)):
-        link(region, links, rows[i], succ, begin[i], end[i])
+        for j in range(begin[i], end[i]):
+            new = region.scalars[2]
+            links.row[new] = rows[i]
+            links.next[new] = region.head[succ[j]]
+            region.head[succ[j]] = new
+            region.scalars[2] += 1
 
 
 @njit(cache=True)

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,6 @@ from gosprl.mdp import TabularMDP
 
 if TYPE_CHECKING:
     from gosprl.model import EmpiricalModel
-
-T = TypeVar("T", bound=np.generic)
 
 TABULATED = 128  # visits up to which kl's ends are looked up, in 67 kB
 
@@ -53,27 +51,6 @@ class Intervals:
     upper: NDArray[np.float64]  # [nnz]
     each: NDArray[np.float64]  # [R] upper end of one unseen successor
     total: NDArray[np.float64]  # [R] cap on all of them together
-
-    def replace(self, rows: NDArray[np.int64], part: "Intervals") -> "Intervals":
-        """These intervals with the given rows taken from `part`, whose i-th row is rows[i]."""
-        length = np.diff(self.ptr)
-        length[rows] = np.diff(part.ptr)
-        ptr = np.concatenate([[0], np.cumsum(length)])
-        new = np.repeat(ptr[rows] - part.ptr[:-1], length[rows]) + np.arange(part.ptr[-1])
-        kept = np.ones(len(self.each), dtype=bool)
-        kept[rows] = False
-        old_kept, new_kept = np.repeat(kept, np.diff(self.ptr)), np.repeat(kept, length)
-
-        def merge(mine: NDArray[T], theirs: NDArray[T]) -> NDArray[T]:
-            merged = np.empty(ptr[-1], dtype=mine.dtype)
-            merged[new_kept] = mine[old_kept]
-            merged[new] = theirs
-            return merged
-
-        each, total = self.each.copy(), self.total.copy()
-        each[rows], total[rows] = part.each, part.total
-        ends = (merge(self.lower, part.lower), merge(self.upper, part.upper))
-        return Intervals(ptr, merge(self.succ, part.succ), *ends, each, total)
 
 
 class Confidence(Protocol):

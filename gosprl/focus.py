@@ -95,10 +95,6 @@ class Focus:
         self._take_in(np.arange(R))
 
     @property
-    def policy(self) -> NDArray[np.int64]:
-        return self._region.policy
-
-    @property
     def values(self) -> NDArray[np.float64]:
         """[S] lower bounds on the optimistic optimum."""
         values: NDArray[np.float64] = self._region.v[:-1] / (1 + TOLERANCE)
@@ -238,7 +234,7 @@ class Focus:
             if used + new > len(self._links.row):
                 extra = np.zeros(max(new, used), dtype=np.int32)
                 self._links = _kernels.Links(*(np.concatenate([part[:used], extra]) for part in self._links))
-            _kernels.link_many(self._region, self._links, rows, source, begin, end)
+            _kernels.link(self._region, self._links, rows, source, begin, end)
         each, total = sets.each[rows], np.minimum(sets.total[rows], sets.slack[rows])
         shared = (each > 0) & (total > 0)
         if shared.any():

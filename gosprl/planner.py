@@ -98,7 +98,8 @@ def plan(
     warm
         An earlier plan over the same states, with any goals, costs or counts; speeds up, and keeps optimism.
     rng
-        Breaks ties among actions within 1e-6 of the best at random; without it the first of them is taken.
+        Actions within 1e-6 of the best are told apart by what was seen of them; what is still equal is decided by this
+        at random, or without it for the first.
     """
     family = _family(system, confidence, scale, delta)
     goal = _goal_mask(goals, system.num_states)
@@ -225,11 +226,9 @@ class Solution:
         """(rows [S], their least q [S]), ties broken at random by `key` (-1: the first); -1 and inf without a way."""
         from gosprl import _kernels
 
-        row_ptr, seen = system.rows.ptr, seen_of(system)
-
         rows, leave = np.empty(len(self.v), dtype=np.int64), np.empty(len(self.v))
         tie = _kernels.TIE * min(1.0, float(self.cost.min()))
-        _kernels.greedy(row_ptr, self.q, self.alive, tie, key, seen, self.v, leave, rows)
+        _kernels.greedy(system.rows.ptr, self.q, self.alive, tie, key, seen_of(system), self.v, leave, rows)
         return rows, leave
 
     @property
@@ -313,11 +312,12 @@ def seen_of(system: EmpiricalModel | TabularMDP) -> Any:
     """What was seen, for the breaking of ties; of known dynamics nothing."""
     from gosprl._kernels import Seen
 
+    mean = np.empty(system.num_actions)
     if isinstance(system, TabularMDP):
         none = np.zeros(len(system.rows), dtype=np.int64)
-        return Seen(none, none, none, np.zeros(0, dtype=np.int32), none)
+        return Seen(none, none, none, np.zeros(0, dtype=np.int32), none, mean)
     counts = system._counts
-    return Seen(counts.visits, counts.start, counts.length, counts.succ, counts.number)
+    return Seen(counts.visits, counts.start, counts.length, counts.succ, counts.number, mean)
 
 
 def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:

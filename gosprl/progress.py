@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -12,7 +13,7 @@ from typing import Any, Self
 PERIOD = 0.1  # seconds between two reports, at least
 
 
-class _Reports:
+class _Reports(ABC):
     """Calls the user's function at most ten times a second, and at the end; `True` writes a line to the terminal."""
 
     def __init__(self, progress: Any) -> None:
@@ -43,11 +44,11 @@ class _Reports:
     def _seconds(self) -> float:
         return max(1e-9, time.monotonic() - self._begin)
 
-    def _status(self) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def _status(self) -> dict[str, Any]: ...
 
-    def _line(self, status: dict[str, Any]) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _line(self, status: dict[str, Any]) -> str: ...
 
 
 class Progress(_Reports):

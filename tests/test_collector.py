@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
+from stepped import Stepped
 
 import gosprl
 from gosprl import CollectionError, Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl import collector as collector_module
 from gosprl.envs import make
-from gosprl.record import Ended
-from gosprl.requirements import as_requirement
 from gosprl.strategies import Gosprl
 from gosprl.systems.tabular import Tabular
 
@@ -400,42 +399,22 @@ def test_collectors_of_nothing(given, words):
 # What goes wrong on the way
 
 
-class Stepped:
-    """A system with a state of its own, as a simulator has, that fails or is interrupted at given steps."""
+class Troubled(Stepped):
+    """Fails or is interrupted at given steps."""
 
     slice = 1000
 
     def __init__(self, mdp, troubles):
-        self.mdp, self.troubles, self.made = mdp, troubles, 0
+        super().__init__(mdp)
+        self.troubles, self.made = troubles, 0
 
-    def model(self):
-        return EmpiricalModel.over(self.mdp.rows)
-
-    def requirement(self, need, model):
-        return as_requirement(need, model.rows)
-
-    def seed(self, rng):
-        self.rng = rng
-
-    def reset(self, record):
-        self.state = self.mdp.start
-        return self.state
-
-    def run(self, attempt, s, record, made, steps):
-        for _ in range(steps):
-            row = record.choose(attempt, s)
-            if row < 0:
-                return s, made, Ended.HANDED_BACK
-            if self.made in self.troubles:
-                raise self.troubles.pop(self.made)
-            succ, p = self.mdp.p(self.state, self.mdp.rows.action[row])
-            s = self.state = int(self.rng.choice(succ, p=p))
-            record.arrive(row, s, 0.0, False)
-            self.made, made = self.made + 1, made + 1
-            ended = record.ended(attempt, row, s, made)
-            if ended is not None:
-                return s, made, ended
-        return s, made, Ended.STEPS
+    def step(self, row):
+        if self.made in self.troubles:
+            raise self.troubles.pop(self.made)
+        succ, p = self.mdp.p(*self.mdp.rows.pair(row))
+        self.state = int(self.rng.choice(succ, p=p))
+        self.made += 1
+        return 0.0
 
 
 def possible(result, mdp):
@@ -445,7 +424,7 @@ def possible(result, mdp):
 
 def test_a_system_that_raises_loses_nothing():
     with pytest.raises(CollectionError, match="the run failed after 37 steps: the plant is down") as caught:
-        gosprl.collect(Stepped(RIVER, {37: OSError("the plant is down")}), 20, seed=0)
+        gosprl.collect(Troubled(RIVER, {37: OSError("the plant is down")}), 20, seed=0)
     result = caught.value.result
     assert (result.stop, result.met, result.steps) == ("failed", False, 37)
     assert result.counts.sum() == 37
@@ -454,12 +433,12 @@ def test_a_system_that_raises_loses_nothing():
 
 def test_a_system_that_raises_before_the_first_step():
     with pytest.raises(CollectionError, match="after 0 steps") as caught:
-        gosprl.collect(Stepped(RIVER, {0: OSError("not plugged in")}), 20, seed=0)
+        gosprl.collect(Troubled(RIVER, {0: OSError("not plugged in")}), 20, seed=0)
     assert caught.value.result.stop == "failed"
 
 
 def test_an_interrupted_system_loses_nothing():
-    result = gosprl.collect(Stepped(RIVER, {37: KeyboardInterrupt()}), 20, seed=0)
+    result = gosprl.collect(Troubled(RIVER, {37: KeyboardInterrupt()}), 20, seed=0)
     assert (result.stop, result.met, result.steps, result.counts.sum()) == ("interrupted", False, 37, 37)
 
 
@@ -467,7 +446,7 @@ def test_an_interrupted_system_loses_nothing():
 def test_going_on_after_trouble_records_nothing_that_did_not_happen(trouble):
     mdp = ring(5)
     for at in range(1, 8):
-        system, collector = Stepped(mdp, {at: trouble}), Collector(5, 1, [0, 0, 0, 0, 3], seed=0)
+        system, collector = Troubled(mdp, {at: trouble}), Collector(5, 1, [0, 0, 0, 0, 3], seed=0)
         with contextlib.suppress(CollectionError):
             collector.run(system)
         assert collector.result().steps == at
@@ -477,7 +456,7 @@ def test_going_on_after_trouble_records_nothing_that_did_not_happen(trouble):
 
 
 def test_a_run_that_failed_may_end_well():
-    system, collector = Stepped(RIVER, {37: OSError()}), Collector(6, 2, 3, seed=0)
+    system, collector = Troubled(RIVER, {37: OSError()}), Collector(6, 2, 3, seed=0)
     with pytest.raises(CollectionError):
         collector.run(system)
     result = collector.run(system)

@@ -70,7 +70,7 @@ for family in families:
         intervals = family.intervals(source)
         show(repr(family), intervals.lower, intervals.upper, intervals.each, intervals.total)
 ends = [(k, n, budget) for n in (1, 7, 1000) for k in range(0, n + 1, 1 + n // 9) for budget in (0.01, 3.0, 80.0)]
-show("kl", [_kernels.kl_lower(*end) for end in ends], [_kernels.kl_upper(*end) for end in ends])
+show("kl", [_kernels.kl_upper(*end) for end in ends])
 
 # candidates
 closed = gosprl.EmpiricalModel(S, exists, successors=likely > 1e-9)

@@ -67,7 +67,8 @@ class Gosprl:
         `"focused"`: plan where the attempt will walk (`gosprl.focus`), if goals are `"all"`, costs fixed, the sets ours
         and known dynamics communicating; `"full"`: plan for all states each time, as Algorithm 1 is printed.
     duplicate_start, random_ties
-        False: sample an under-sampled state where an attempt would start; take the first of equally good actions.
+        False: sample an under-sampled state where an attempt would start; of actions that are equally good, also by
+        what was seen of them, take the first.
     """
 
     delta: float = 0.1
@@ -170,7 +171,7 @@ class Gosprl:
             if not (usual and self._usual):
                 dropped = None
             policy, goals, leave = self._plan(model, goals, rows, dropped, s, t, rng)
-            lost, test = self._out_of_reach(model, need, goals, leave, s, t, rng)
+            lost, test = self._out_of_reach(model, need, goals, leave, s, t)
             if not test:
                 break
             if lost[s]:  # too far once it is left: take at least what can be had here and now
@@ -284,7 +285,6 @@ class Gosprl:
         leave: float,
         s: int,
         t: int,
-        rng: np.random.Generator,
     ) -> tuple[NDArray[np.bool_], str]:
         """States to give up, and the test that says so; "" if none does."""
         if leave == np.inf:

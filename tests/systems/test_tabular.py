@@ -5,58 +5,30 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
+from stepped import Stepped
 
 import gosprl
 from gosprl import EmpiricalModel, TabularMDP
 from gosprl.envs import make
-from gosprl.record import Ended
-from gosprl.requirements import as_requirement
 from gosprl.strategies import random as random_walk
 from gosprl.strategies.base import Attempt
 from gosprl.systems.tabular import Tabular
 
 
-class Stepped:
-    """The MDP as a system in plain Python: one uniform a step by inverse distribution, in stored order."""
-
-    slice = 50
+class Python(Stepped):
+    """One uniform a step by inverse distribution, in stored order."""
 
     def __init__(self, mdp):
-        self.mdp, self.log = mdp, []
+        super().__init__(mdp)
+        self.log = []
 
-    def model(self):
-        return EmpiricalModel.over(self.mdp.rows)
-
-    def requirement(self, need, model):
-        return as_requirement(need, model.rows)
-
-    def seed(self, rng):
-        self.rng = rng
-
-    def reset(self, record):
-        self.state = self.mdp.start
-        return self.state
-
-    def run(self, attempt, s, record, made, steps):
-        assert s == self.state
-        for _ in range(steps):
-            row = record.choose(attempt, s)
-            if row < 0:
-                return s, made, Ended.HANDED_BACK
-            succ, p = self.mdp.p(*self.mdp.rows.pair(row))
-            i = np.searchsorted(np.cumsum(p), self.rng.random(), side="right")
-            s_next = int(succ[min(i, len(succ) - 1)])
-            reward = 0.0 if self.mdp.rewards is None else float(self.mdp.rewards[row])
-            if self.mdp.noise == "bernoulli":
-                reward = float(self.rng.random() < reward)
-            record.arrive(row, s_next, reward, False)
-            self.log.append((s, int(self.mdp.rows.action[row]), s_next))
-            s = self.state = s_next
-            made += 1
-            ended = record.ended(attempt, row, s, made)
-            if ended is not None:
-                return s, made, ended
-        return s, made, Ended.STEPS
+    def step(self, row):
+        succ, p = self.mdp.p(*self.mdp.rows.pair(row))
+        i = np.searchsorted(np.cumsum(p), self.rng.random(), side="right")
+        before, self.state = self.state, int(succ[min(i, len(succ) - 1)])
+        self.log.append((before, int(self.mdp.rows.action[row]), self.state))
+        reward = 0.0 if self.mdp.rewards is None else float(self.mdp.rewards[row])
+        return float(self.rng.random() < reward) if self.mdp.noise == "bernoulli" else reward
 
 
 class Fuzz:
@@ -109,7 +81,7 @@ def test_both_engines_walk_the_same_way(mdp, strategy, kind):
     need = 3 if kind == "pairs" else np.arange(mdp.num_states)
     for seed in range(2):
         compiled = gosprl.collect(mdp, need, seed=seed, max_steps=3000, **options)
-        python = gosprl.collect(Stepped(mdp), need, seed=seed, max_steps=3000, **options)
+        python = gosprl.collect(Python(mdp), need, seed=seed, max_steps=3000, **options)
         assert compiled.steps > 5
         assert everything(compiled) == everything(python)
 
@@ -118,14 +90,14 @@ def test_both_engines_walk_the_same_way(mdp, strategy, kind):
 def test_both_engines_draw_the_same_curve(strategy):
     options = {"seed": 0, "max_steps": 3000} | STRATEGIES[strategy]
     compiled = gosprl.collect(RIVER, 3, **options)
-    python = gosprl.collect(Stepped(RIVER), 3, **options)
+    python = gosprl.collect(Python(RIVER), 3, **options)
     assert compiled.curve.tolist() == python.curve.tolist()
 
 
 def test_both_engines_end_random_walks_at_the_horizon(monkeypatch):
     monkeypatch.setattr(random_walk, "HORIZON", 7)
     compiled = gosprl.collect(RIVER, 3, strategy="random", seed=0, max_steps=300)
-    python = gosprl.collect(Stepped(RIVER), 3, strategy="random", seed=0, max_steps=300)
+    python = gosprl.collect(Python(RIVER), 3, strategy="random", seed=0, max_steps=300)
     assert compiled.attempts == -(-compiled.steps // 7)
     assert everything(compiled) == everything(python)
 
@@ -133,7 +105,7 @@ def test_both_engines_end_random_walks_at_the_horizon(monkeypatch):
 @pytest.mark.parametrize("mdp", ["river", "bernoulli"])
 def test_both_engines_go_the_same_long_way(mdp):
     options = {"strategy": "random", "seed": 0, "max_steps": 25_000}  # beyond any block that is drawn at once
-    compiled, python = (gosprl.collect(system, 10**6, **options) for system in (MDPS[mdp], Stepped(MDPS[mdp])))
+    compiled, python = (gosprl.collect(system, 10**6, **options) for system in (MDPS[mdp], Python(MDPS[mdp])))
     assert everything(compiled) == everything(python)
 
 
@@ -162,7 +134,7 @@ def test_slices_change_nothing(monkeypatch, strategy, slice_):
 
 @pytest.mark.parametrize("need", [1, 4])
 def test_the_curve_and_the_counts_are_those_of_the_walk(need):
-    python = Stepped(RIVER)
+    python = Python(RIVER)
     gosprl.collect(python, need, seed=5)
     result = gosprl.collect(RIVER, need, seed=5)
     N, expected = np.zeros((6, 2), dtype=int), [(0, 0.0)]
@@ -231,7 +203,7 @@ def test_a_walk_begins_where_the_mdp_does():
 def test_both_engines_walk_the_same_way_over_candidates(mdp, confidence):
     mdp = MDPS[mdp]
     options = {"seed": 1, "max_steps": 3000, "confidence": confidence, "successors": mdp}
-    compiled, python = (gosprl.collect(system, 3, **options) for system in (mdp, Stepped(mdp)))
+    compiled, python = (gosprl.collect(system, 3, **options) for system in (mdp, Python(mdp)))
     assert compiled.steps > 5
     assert compiled.model.closed
     assert everything(compiled) == everything(python)
@@ -253,7 +225,7 @@ def one_left_out(seed):
 def test_both_engines_stop_before_the_step_that_is_not_possible(strategy):
     for seed in range(6):
         mdp, possible = one_left_out(seed)
-        python = Stepped(mdp)
+        python = Python(mdp)
         failed = []
         for system in (mdp, python):
             model = EmpiricalModel(12, 2, possible)
