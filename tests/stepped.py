@@ -11,7 +11,7 @@ class Stepped:
     slice = 50
 
     def __init__(self, mdp):
-        self.mdp = mdp
+        self.mdp, self.log = mdp, []
 
     def model(self):
         return EmpiricalModel.over(self.mdp.rows)
@@ -33,8 +33,9 @@ class Stepped:
             if row < 0:
                 return s, made, Ended.HANDED_BACK
             reward = self.step(row)
+            record.arrive(row, self.state, reward, False)
+            self.log.append((s, int(self.mdp.rows.action[row]), self.state))
             s, made = self.state, made + 1
-            record.arrive(row, s, reward, False)
             ended = record.ended(attempt, row, s, made)
             if ended is not None:
                 return s, made, ended

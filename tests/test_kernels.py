@@ -159,7 +159,7 @@ for options in ({"scale": 0.03}, {"successors": grid, "scale": 0.1}, {"dynamics"
     result = gosprl.collect(grid, waves, seed=0, max_steps=150, costs=np.linspace(1, 3, 16), **options)
     focus = result.strategy._focus
     print(result.strategy.work, focus.stayed, focus.left)
-    show("focus", focus.values, focus.policy, focus._region.best, focus._region.head, focus._links.row)
+    show("focus", focus.values, focus._region.policy, focus._region.best, focus._region.head, focus._links.row)
 sys.setprofile(None)
 functions = inspect.getmembers(_kernels, inspect.isfunction)
 kernels = {name for name, function in functions if function.__module__ == _kernels.__name__}

@@ -18,15 +18,10 @@ from gosprl.systems.tabular import Tabular
 class Python(Stepped):
     """One uniform a step by inverse distribution, in stored order."""
 
-    def __init__(self, mdp):
-        super().__init__(mdp)
-        self.log = []
-
     def step(self, row):
         succ, p = self.mdp.p(*self.mdp.rows.pair(row))
         i = np.searchsorted(np.cumsum(p), self.rng.random(), side="right")
-        before, self.state = self.state, int(succ[min(i, len(succ) - 1)])
-        self.log.append((before, int(self.mdp.rows.action[row]), self.state))
+        self.state = int(succ[min(i, len(succ) - 1)])
         reward = 0.0 if self.mdp.rewards is None else float(self.mdp.rewards[row])
         return float(self.rng.random() < reward) if self.mdp.noise == "bernoulli" else reward
 
@@ -112,7 +107,7 @@ def test_both_engines_go_the_same_long_way(mdp):
 def test_other_uniforms_are_another_walk():
     """The comparison is no comparison of two empty hands."""
 
-    class Shifted(Stepped):
+    class Shifted(Python):
         def seed(self, rng):
             rng.random()
             super().seed(rng)
