@@ -29,7 +29,7 @@ FAR = 1e150  # the largest weight of an edge
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 
 CONVERGED, ROUNDED, OUT_OF_SWEEPS, HUNGRY = 0, 1, 2, 3
-STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET = 0, 1, 2, 3, 4, 5  # as in `gosprl.record.Ended`
+STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, SETTLED = 0, 1, 2, 3, 4, 5, 7  # as in `gosprl.record.Ended`
 COUNTED, NO_ROOM, FOREIGN = 0, -1, -2  # of a transition; the latter two: a larger pool is needed, no candidate
 
 
@@ -1343,17 +1343,28 @@ def note_many(counts, ledger, rows, s_next, rewards, steps, events, done, noted)
 
 
 @njit(cache=True)
+def fewest_visits(row_ptr, visits, pair, s):
+    """Of the under-sampled rows of s, the first with the fewest visits; -1 if there is none."""
+    best = -1
+    for r in range(row_ptr[s], row_ptr[s + 1]):
+        if visits[r] < pair[r] and (best < 0 or visits[r] < visits[best]):
+            best = r
+    return best
+
+
+@njit(cache=True)
 def walk(
-    row_ptr, ptr, succ, prob, rewards, bernoulli, counts, ledger, policy, random_policy, goals, limit,
+    row_ptr, ptr, succ, prob, rewards, bernoulli, counts, ledger, policy, random_policy, goals, limit, sample,
     choices, uniforms, s, steps, events,
 ):  # fmt: skip
     """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform a step.
 
     A step takes one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random.
 
-    `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities. Writes (step,
-    states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped). A step to a
-    successor that is no candidate is not made: (row, successor) then stands in `events`, after those written.
+    `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities; with `sample`,
+    what is needed comes first. Writes (step, states unmet) into `events` at each change. Returns (state, steps made,
+    events written, why it stopped). A step to a successor that is no candidate is not made: (row, successor) then
+    stands in `events`, after those written.
     """
     noted = 0
     closed = counts.scalars[3] != 0
@@ -1364,7 +1375,12 @@ def walk(
                 capacity = max(capacity, 2 * counts.length[row])
             if counts.scalars[1] + capacity > len(counts.succ):
                 return s, step, noted, NO_ROOM  # before anything is drawn
-        if len(policy) > 0:
+        row = -1
+        if sample and ledger.unmet[s] > 0:
+            row = fewest_visits(row_ptr, counts.visits, ledger.pair, s)
+        if row >= 0:
+            pass
+        elif len(policy) > 0:
             row = policy[s]
             if row < 0:
                 return s, step, noted, HANDED_BACK
@@ -1399,6 +1415,8 @@ def walk(
                 return s, step + 1, noted, MET
         if goals[s]:
             return s, step + 1, noted, GOAL
+        if sample and ledger.scalars[0] != unmet:
+            return s, step + 1, noted, SETTLED
         if counts.visits[row] > limit[row]:
             return s, step + 1, noted, LIMIT
     return s, steps, noted, STEPS

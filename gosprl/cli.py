@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypedDict
 
@@ -22,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 import gosprl
+from gosprl.result import SHOWN
 
 P = ParamSpec("P")
 
@@ -99,7 +101,10 @@ def collect(
     need: Annotated[
         str, typer.Option(help="Samples: a number for every pair, or an .npy file with [S] or [S, A].")
     ] = "1",
-    strategy: Annotated[str, typer.Option(help="gosprl, or random for comparison.")] = "gosprl",
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="guarded (default), gosprl (given an option that only it has), practical or random."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Fixes everything random.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
     confidence: Annotated[str | None, typer.Option(help="Confidence sets: kl (default) or bernstein.")] = None,
@@ -151,7 +156,9 @@ def collect(
         result = error.result
     if as_json:
         keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
-        print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}}))
+        limit = result.limit if result.met and result.model.num_states <= SHOWN else None
+        known_limit = {"limit": limit, "limit_of": result.limit_of} if limit is not None and isfinite(limit) else {}
+        print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}, **known_limit}))
     else:
         out.print(_summary(env, result))
         if isinstance(system, gosprl.TabularMDP):
@@ -279,6 +286,8 @@ def _summary(env: str, result: gosprl.Result) -> Table:
         ("resets", f"{result.resets:,}" if result.resets else ""),
         ("guarantee", result.guarantee),
     ]
+    if result.met and result.model.num_states <= SHOWN and result.ratio > 0:
+        rows.append(("limit", f"{result.limit:,.1f}, for {result.limit_of}: {result.ratio:.2f} times that"))
     for name, value in rows:
         if value:
             table.add_row(name, value)

@@ -36,7 +36,8 @@ class Collector:
     need
         Samples wanted: an int, an array [S] or [S, A], a `Requirement`, or a callable (model) -> array.
     strategy, options
-        A name and the fields of its dataclass, or a strategy object.
+        A name and the fields of its dataclass, or a strategy object. By default `guarded`, or `gosprl` if an option
+        is given that only that has.
     seed
         Fixes everything that is random.
     """
@@ -47,7 +48,7 @@ class Collector:
         actions: ArrayLike | None = None,
         need: Any = 1,
         *,
-        strategy: Any = "gosprl",
+        strategy: Any = None,
         seed: int | None = None,
         model: EmpiricalModel | None = None,
         **options: Any,
@@ -66,6 +67,7 @@ class Collector:
         self.attempts = 0
         self.given_up: GivenUp | None = None
         self._stop = ""
+        self._start: int | None = None  # where it all began
         self._state: int | None = None  # where the last transition ended
         self._attempt: Attempt | None = None
         self._made = 0  # steps of the current attempt
@@ -104,6 +106,7 @@ class Collector:
         elif s != self._state:
             self._restart()
         self._model.find(s)
+        self._start = s if self._start is None else self._start
         row = self._next_row(s)
         self._asked = (row, s, int(self._model.rows.action[row]))
         return self._asked[2]
@@ -163,6 +166,8 @@ class Collector:
     def result(self) -> Result:
         """What was collected so far."""
         record, model = self.record, self.model
+        if hasattr(self.strategy, "settle"):
+            self.strategy.settle(record.steps, record.gained)
         pair, state = record.needed()
         unmet = record.unmet()
         S = model.num_states
@@ -187,6 +192,9 @@ class Collector:
             unseen=_unseen(model, getattr(self.strategy, "delta", 0.1)),
             seed=self.seed,
             strategy=self.strategy,
+            _need=(pair.copy(), state.copy()),
+            _start=self._start,
+            _truth=getattr(self._system, "mdp", None),
         )
 
     def _why(self, interrupted: bool) -> str:
@@ -199,7 +207,7 @@ class Collector:
             system.seed(self._system_rng)
             self._given, self._system = given, system
         if self._state is None:
-            self._state = system.reset(self.record)
+            self._start = self._state = system.reset(self.record)
             self._update_need()
 
     def _walk(self, system: System, steps: int) -> None:
@@ -314,7 +322,7 @@ def collect(
     system: Any,
     need: Any,
     *,
-    strategy: Any = "gosprl",
+    strategy: Any = None,
     seed: int | None = None,
     max_steps: int | None = None,
     progress: bool | Callable[[Any], None] | None = None,

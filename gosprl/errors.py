@@ -24,3 +24,6 @@ class CollectionError(GosprlError, RuntimeError):
     def __init__(self, message: str, result: "Result") -> None:
         super().__init__(message)
         self.result = result
+
+    def __reduce__(self) -> tuple[type, tuple[str, "Result"]]:
+        return type(self), (str(self), self.result)  # so that worker processes can raise it

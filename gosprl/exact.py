@@ -32,7 +32,7 @@ def policy_iteration(
         return
     policy = _attractor(sets, goal, usable)
     for _ in range(MAX_POLICIES):
-        v[inner] = _value(sets, cost, goal, inner, policy[inner])
+        v[inner] = _value(sets, cost, inner, policy[inner], v)
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
         best = _first_least(q, sets.row_ptr)
         better = inner[q[best[inner]] < v[inner] * (1 - IMPROVEMENT)]
@@ -44,24 +44,27 @@ def policy_iteration(
 def _value(
     sets: "Sets",
     cost: NDArray[np.float64],
-    goal: NDArray[np.bool_],
     inner: NDArray[np.int64],
     rows: NDArray[np.int64],
+    v: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Solve v = c + P v on the inner states, for the policy that takes `rows` there."""
+    """Solve v = c + P v on the inner states, for the policy that takes `rows` there; elsewhere v is as given."""
     from scipy.sparse import coo_array, eye_array
     from scipy.sparse.linalg import splu
 
     length = sets.end[rows] - sets.begin[rows]
     slot = np.repeat(sets.begin[rows] - np.cumsum(length) + length, length) + np.arange(length.sum())
-    number = np.full(len(goal), -1)
+    number = np.full(len(v), -1)
     number[inner] = np.arange(len(inner))
     source, target = np.repeat(np.arange(len(inner)), length), number[sets.succ[slot]]
     stays = target >= 0
     shape = (len(inner), len(inner))
-    P = coo_array((sets.lower[slot][stays], (source[stays], target[stays])), shape=shape)
+    prob = sets.lower[slot]
+    P = coo_array((prob[stays], (source[stays], target[stays])), shape=shape)
+    ends = prob[~stays] * v[sets.succ[slot][~stays]]
+    right = cost[rows] + np.bincount(source[~stays], weights=ends, minlength=len(inner))
     try:
-        value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(cost[rows])
+        value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(right)
     except RuntimeError as error:  # what leads to the goals is lost in 1 - p
         raise PrecisionError(f"some goals are reached too rarely for doubles: {error}") from None
     return value

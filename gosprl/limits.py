@@ -9,9 +9,7 @@ The first two are orders of magnitude from the paper's analysis, not bounds on s
 one step a sample, greedy collection takes at most sum_s b(s) (D_s + 1) steps on average if it samples an under-sampled
 state at once, and sum_s b(s) (D_s + 2) as Algorithm 1 is printed.
 
-Fluid limit. For any policy that stops when b is met, lambda(s, a) = E[visits of (s, a)] satisfies lambda >= b and
-    sum_a lambda(s, a) - sum_{s', a'} p(s | s', a') lambda(s', a') + e(s) = P(s_0 = s),
-with e >= 0 the law of the last state. The least sum of lambda under these constraints is a linear program.
+The fluid limit is the value of a linear program over expected visits (`gosprl.fluid`).
 
 `need` is a whole number (for every existing pair), an array [S] (per state, any action) or an array [S, A] (per pair).
 """
@@ -19,12 +17,12 @@ with e >= 0 the law of the last state. The least sum of lambda under these const
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gosprl import _checks
-from gosprl.errors import GosprlError, InputError, PrecisionError
+from gosprl import _checks, fluid
+from gosprl.errors import InputError
 from gosprl.mdp import TabularMDP
+from gosprl.model import EmpiricalModel
 from gosprl.requirements import split
 
-TOO_SMALL = 1e-9  # coefficients that HiGHS drops
 EXACT_LIMIT = 100_000  # augmented states that exact_optimum takes on
 
 
@@ -51,43 +49,38 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
     start
         The starting state, or its law [S]; by default `mdp.start`.
     """
-    from scipy import sparse
-    from scipy.optimize import linprog
+    return limit_of_mdp(mdp, *split(need, mdp.rows), _start_law(mdp, start))
 
-    pair, state = split(need, mdp.rows)
-    law = _start_law(mdp, start)
+
+def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], law: NDArray[np.float64]) -> float:
+    """`fluid_limit` for a need per row [R] and per state [S], and the law [S] of the start."""
     if not _can_meet(mdp, law, pair, state):
         return np.inf
-    S, R = mdp.num_states, len(mdp.rows)
-    row = np.repeat(np.arange(R), np.diff(mdp.ptr))
-    away = mdp.succ != mdp.rows.state[row]
-    leaving = np.bincount(row[away], weights=mdp.prob[away], minlength=R)
-    # Variables: the departures lambda (1 - p(s|s,a)) rather than the visits lambda, so that no coefficient is as small
-    # as the probability to leave a state; rows that never leave have no departures, and are counted apart.
-    stays = leaving == 0
-    scale = np.where(stays, 1.0, leaving)
-    leave = sparse.coo_array((np.where(stays, 0.0, 1.0), (mdp.rows.state, np.arange(R))), shape=(S, R))
-    arrive = sparse.coo_array((mdp.prob[away] / scale[row[away]], (mdp.succ[away], row[away])), shape=(S, R))
-    if np.any(arrive.data <= TOO_SMALL):
-        raise PrecisionError(f"P has probabilities of {arrive.data.min():g}, which the program's solver takes for zero")
-    flow = sparse.hstack([leave - arrive, sparse.eye_array(S)], format="csr")
-    needed = np.flatnonzero(state)
-    visits = sparse.coo_array((1 / scale, (mdp.rows.state, np.arange(R))), shape=(S, R)).tocsr()[needed]
-    visits = sparse.hstack([visits, sparse.csr_array((len(needed), S))], format="csr")
-    solution = linprog(
-        np.append(1 / scale, np.zeros(S)),
-        A_eq=flow,
-        b_eq=law,
-        A_ub=-visits if len(needed) else None,
-        b_ub=-state[needed].astype(float) if len(needed) else None,
-        bounds=np.stack([np.append(pair * scale, np.zeros(S)), np.full(R + S, np.inf)], axis=1),
-        method="highs",
-    )
-    if solution.status == 2:
-        return np.inf  # some states are left for good before they were visited often enough
-    if solution.status != 0:
-        raise GosprlError(f"the linear program of the fluid limit was not solved: {solution.message}")
-    return float(solution.fun)
+    try:
+        flow = fluid.solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, np.ones(len(mdp.rows)), pair, state, law)
+    except fluid.Infeasible:
+        return np.inf
+    return flow.value
+
+
+def limit_of_model(
+    model: EmpiricalModel, pair: NDArray[np.int64], state: NDArray[np.int64], law: NDArray[np.float64]
+) -> float:
+    """The same as if the frequencies seen were the dynamics, and rows never visited led wherever that helps most.
+
+    An estimate, not a bound: for the need as it is and few samples a pair, it may be above or below the true limit.
+    Resets cost nothing.
+    """
+    ptr, succ, count, _ = model.stored(None)
+    prob = count / np.maximum(1, np.repeat(model.visits, np.diff(ptr)))
+    cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+    try:
+        flow = fluid.solve(
+            model.rows, ptr, succ, prob, cost, pair, state, law, ((model.visits == 0) & model.enabled).astype(float)
+        )
+    except fluid.Infeasible:
+        return np.inf
+    return flow.value
 
 
 def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:

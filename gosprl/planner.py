@@ -145,7 +145,12 @@ class Workspace:
         self.plans, self.applied = 0, 0  # plans made, and rows applied for them at most
 
     def plan(
-        self, goal: NDArray[np.bool_], cost: NDArray[np.float64], precision: float, key: int
+        self,
+        goal: NDArray[np.bool_],
+        cost: NDArray[np.float64],
+        precision: float,
+        key: int,
+        worth: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
         self.refresh(self.stale())
@@ -153,7 +158,11 @@ class Workspace:
         enabled = None if isinstance(self.system, TabularMDP) else self.system.enabled
         evaluations = METHODS["modified-policy-iteration"]
         self.solution = solution = solve(
-            self.sets, cost, goal, self.solution, evaluations, precision=precision, enabled=enabled, stale=stale
+            *(self.sets, cost, goal, self.solution, evaluations),
+            precision=precision,
+            enabled=enabled,
+            stale=stale,
+            worth=worth,
         )
         self._since.clear()  # not before: a plan that fails leaves the old solution
         self.plans += 1
@@ -251,11 +260,13 @@ def solve(
     stale: NDArray[np.int64] | None = None,
     search: bool = True,
     between: Callable[[], None] | None = None,
+    worth: NDArray[np.float64] | None = None,
 ) -> Solution:
     """Search which states can reach a goal, then iterate, cold or from another solution or values, to what is asked.
 
     `stale` are the rows whose sets are not those of the warm solution, None if all may be others. Without `search`
-    every state is taken to reach a goal surely. `between` is called before each piece of the work, at most some seconds
+    every state is taken to reach a goal surely. `worth` [S], at least 0, is what it costs to end at each goal, by
+    default nothing. `between` is called before each piece of the work, at most some seconds
     apart, and may raise to end it.
     """
     from gosprl import _kernels
@@ -281,7 +292,7 @@ def solve(
             left = np.flatnonzero(warm.goal)  # goals no more: begin with the values of their non-goal copies
             v[left] = np.minimum.reduceat(q, sets.row_ptr[:-1])[left]
             q[stale] = -np.inf
-    v[goal] = 0.0
+    v[goal] = 0.0 if worth is None else worth[goal]
     v[~alive] = _kernels.DEAD
     chunk = max(1, min(SLOW, WORK_PER_CALL // (len(cost) + len(sets.succ))))
     exact_tried = False

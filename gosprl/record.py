@@ -26,6 +26,7 @@ class Ended(IntEnum):
     HANDED_BACK = 4
     MET = 5  # everything needed is there
     TELEPORT = 6  # the system went somewhere else by itself
+    SETTLED = 7  # an attempt that samples on the way gave a state all it needs
 
 
 class Record:
@@ -147,6 +148,8 @@ class Record:
     def choose(self, attempt: "Attempt", s: int) -> int:
         """The row that an attempt takes in state s, -1 to hand back."""
         policy = attempt.policy
+        if attempt.sample and self.ledger.unmet[s] and (row := self._fewest_visits(s)) >= 0:
+            return row
         if policy.dtype == np.int64:
             return int(policy[s])
         rows = self.model.rows
@@ -157,15 +160,30 @@ class Record:
                 break
         return row
 
+    def _fewest_visits(self, s: int) -> int:
+        """Of the under-sampled pairs of s, the first with the fewest visits; -1 if there is none."""
+        ptr, visits, fresh, best = self.model.rows.ptr, self.model._counts.visits, self._fresh, -1
+        least = UNLIMITED
+        for row in range(int(ptr[s]), int(ptr[s + 1])):
+            n = int(visits[row]) + fresh.get(row, 0)
+            if n < self.ledger.pair[row] and n < least:
+                best, least = row, n
+        return best
+
     def ended(self, attempt: "Attempt", row: int, s_next: int, made: int) -> Ended | None:
         """Whether an attempt is over after `made` of its steps, the last by `row` to s_next."""
         visits = int(self.model._counts.visits[row]) + self._fresh.get(row, 0)
+        settled = False
         if self._state_needs or visits == self.ledger.pair[row]:
+            s, ledger = int(self.ledger.row_state[row]), self.ledger
             self.flush()
             if self.met:
                 return Ended.MET
+            settled = ledger.unmet[s] == 0 and (visits == ledger.pair[row] or ledger.visits[s] == ledger.state[s])
         if attempt.goals[s_next]:
             return Ended.GOAL
+        if attempt.sample and settled:
+            return Ended.SETTLED
         if visits > attempt.limit[row]:
             return Ended.LIMIT
         if made >= attempt.horizon:

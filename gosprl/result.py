@@ -1,12 +1,18 @@
 """Result: what was collected, and how."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.model import EmpiricalModel
+
+if TYPE_CHECKING:
+    from gosprl.mdp import TabularMDP
+
+SHOWN = 200  # states up to which the limit is solved for just to be shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,37 @@ class Result:
     )
     seed: Any
     strategy: Any
+    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # per row [R], per state [S]
+    _start: int | None = field(repr=False)
+    _truth: "TabularMDP | None" = field(repr=False)
+
+    @cached_property
+    def limit(self) -> float:
+        """The fluid limit of the need as it was at the end: what collecting it costs at least on average.
+
+        For the true dynamics if the system told them (a `TabularMDP`); then no collector can do with fewer on average.
+        Otherwise for the model that was learnt: what it would take on average, at least, if the frequencies seen were
+        the dynamics; an estimate. A linear program, solved when first asked for: seconds from a thousand states on.
+        """
+        from gosprl.limits import limit_of_mdp, limit_of_model
+
+        if self._start is None:
+            return np.nan
+        law = np.zeros(self.model.num_states)
+        law[self._start] = 1.0
+        if self._truth is not None:
+            return limit_of_mdp(self._truth, *self._need, law)
+        return limit_of_model(self.model, *self._need, law)
+
+    @property
+    def limit_of(self) -> str:
+        """What `limit` is the limit of."""
+        return "the learnt model, an estimate" if self._truth is None else "the true dynamics"
+
+    @property
+    def ratio(self) -> float:
+        """Steps over the limit; nan if not all was met, or nothing was needed."""
+        return self.steps / self.limit if self.met and 0 < self.limit < np.inf else np.nan
 
     def __repr__(self) -> str:
         missing = int((self.unmet["needed"] - self.unmet["have"]).sum())
@@ -49,6 +86,8 @@ class Result:
             ("strategy", repr(self.strategy)),
             ("seed", repr(self.seed)),
         ]
+        if self.met and self.model.num_states <= SHOWN and self.ratio > 0:
+            lines.append(("limit", f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"))
         if self.resets:
             lines.append(("resets", f"{self.resets:,}"))
         if self.unreachable:

@@ -125,7 +125,7 @@ def test_given_up_exits_with_1():
         (["riverswim", "--set", "states=few"], "states: .*'few'"),
         (["FrozenLake-v1", "--set", "length=6"], "length"),
         (["FrozenLake-v1", "--set", "map_name=9x9"], "9x9"),
-        (["riverswim6", "--strategy", "best"], "strategy: 'best'.*gosprl, random"),
+        (["riverswim6", "--strategy", "best"], "strategy: 'best'.*gosprl, guarded, practical, random"),
         (["riverswim6", "--confidence", "none"], "confidence: 'none'.*bernstein, kl"),
         (["riverswim6", "--goals", "near"], "goals: 'near'.*all, easiest, least-sampled, random"),
         (["riverswim6", "--max-steps", "0"], "max_steps: "),
@@ -174,7 +174,7 @@ def test_compare_shows_the_fluid_limit(reference_domains):
     mdp, limit = gosprl.envs.make("riverswim6"), reference_domains["riverswim6"]["fluid_b10"]
     done = run("riverswim6", "--need", 10, "--seed", 0, "--compare")
     assert done.returncode == 0
-    steps = [gosprl.collect(mdp, need=10, seed=0, strategy=name).steps for name in ("gosprl", "random")]
+    steps = [gosprl.collect(mdp, need=10, seed=0, strategy=name).steps for name in ("guarded", "random")]
     for name, number in zip(("fluid limit: ", "this run ", "random walk "), (limit, *steps), strict=True):
         line = next(line for line in done.stdout.splitlines() if line.strip().startswith(name))
         assert line.split()[-2:] == [f"{number:,.0f}", f"{number / limit:.2f}"]

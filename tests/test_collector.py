@@ -19,7 +19,8 @@ RIVER = make("riverswim6")
 TOY = make("toy3")
 REWARDING = TabularMDP(RIVER.dense(), rewards=np.linspace(0, 1, 12).reshape(6, 2), noise="bernoulli")
 OPTIONS = {
-    "kl": {},
+    "guarded": {},
+    "kl": {"strategy": "gosprl"},
     "bernstein": {"confidence": "bernstein", "scale": 0.1},
     "known": {"dynamics": RIVER},
     "least-sampled": {"goals": "least-sampled"},
@@ -359,7 +360,10 @@ class Untouched(Tabular):
     [
         ({"strategy": "greedy"}, "strategy: 'greedy' is not known; known are .*gosprl.*random"),
         ({"strategy": 3}, "strategy: 3 is not known"),
-        ({"alpha": 1}, "option: 'alpha' is not known; known are confidence, costs, delta, .*goals.*precision.*scale"),
+        (
+            {"alpha": 1},
+            "option: 'alpha' is not known; known are confidence, costs, delta, .*goals.*kappa.*precision.*scale",
+        ),
         ({"strategy": "random", "delta": 0.1}, "option: 'delta' is not known"),
         ({"strategy": Gosprl(), "delta": 0.1}, "option: 'delta'"),
         ({"max_steps": 0}, "max_steps: expected a whole number >= 1, got 0"),
@@ -600,7 +604,7 @@ def test_knowing_what_is_possible_saves_steps():
     """Means of 10 runs: at scale 1 with the candidates it is close to what no collector can beat."""
     known, blind = (
         np.mean([gosprl.collect(RIVER, 10, seed=seed, **options).steps for seed in range(10)])
-        for options in ({"successors": RIVER}, {})
+        for options in ({"successors": RIVER, "strategy": "gosprl"}, {"strategy": "gosprl"})
     )
     limit = gosprl.fluid_limit(RIVER, 10)
     assert known < 1.2 * limit

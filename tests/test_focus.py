@@ -160,7 +160,7 @@ def test_the_operator_here_is_the_linear_program():
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_known_dynamics(audit, domain):
     mdp, looks = DOMAINS[domain], audit()
-    result = gosprl.collect(mdp, 4, seed=0, dynamics=mdp)
+    result = gosprl.collect(mdp, 4, seed=0, strategy="gosprl", dynamics=mdp)
     assert result.met
     assert looks.checked >= 1
     assert looks.focused > 3 * looks.full
@@ -173,7 +173,7 @@ def test_confidence_sets(audit, domain, family):
     looks = audit()
     costs = np.random.default_rng(1).uniform(1, 10, (mdp.num_states, mdp.num_actions))
     for options in ({}, {"successors": mdp, "costs": costs}):
-        gosprl.collect(mdp, 3, seed=0, max_steps=1500, confidence=confidence, scale=scale, **options)
+        gosprl.collect(mdp, 3, seed=0, strategy="gosprl", max_steps=1500, confidence=confidence, scale=scale, **options)
     assert looks.checked >= 3
     assert looks.focused > looks.full
 
@@ -182,8 +182,8 @@ def test_all_of_it_was_looked_at(audit):
     """States lowered because the goals cannot take the unseen mass, regions closed under all successors, adoptions."""
     looks = audit(1)
     for seed in range(4):
-        gosprl.collect(DOMAINS["garnet"], 3, seed=seed, scale=0.01)
-        gosprl.collect(DOMAINS["room20"], 3, seed=seed, max_steps=1000)
+        gosprl.collect(DOMAINS["garnet"], 3, seed=seed, strategy="gosprl", scale=0.01)
+        gosprl.collect(DOMAINS["room20"], 3, seed=seed, strategy="gosprl", max_steps=1000)
     assert looks.lowered > 3
     assert looks.closed > 3
     assert looks.adopted > 3
@@ -219,7 +219,7 @@ def test_needs_of_all_kinds(audit, kind, options):
         "any": Moody(GRID.rows, False),
     }[kind]
     looks = audit(0.25)
-    result = gosprl.collect(GRID, need, seed=0, max_steps=1500, **options)
+    result = gosprl.collect(GRID, need, seed=0, strategy="gosprl", max_steps=1500, **options)
     assert result.met
     assert looks.checked > 3
 
@@ -228,7 +228,7 @@ def test_needs_of_all_kinds(audit, kind, options):
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "FrozenLake8x8-v1"])
 def test_environments_with_terminal_states(audit, name, scale):
     looks = audit()
-    result = gosprl.collect(gymnasium.make(name), 3, seed=0, scale=scale, max_steps=1500)
+    result = gosprl.collect(gymnasium.make(name), 3, seed=0, strategy="gosprl", scale=scale, max_steps=1500)
     assert looks.checked > 3
     assert result.resets > 3
     assert not result.model.enabled.all()
@@ -258,7 +258,7 @@ def test_falls_are_followed_along_candidates_that_are_given_later():
 def test_candidates_that_are_given_in_the_middle(audit):
     looks = audit(1)
     for seed in range(3):
-        collector = Collector(36, 4, 3, seed=seed, scale=0.01)
+        collector = Collector(36, 4, 3, seed=seed, strategy="gosprl", scale=0.01)
         collector.run(GRID, max_steps=150)
         collector.model.restrict(GRID)
         assert collector.run(GRID).met
@@ -349,7 +349,7 @@ def test_the_audit_hears_values_that_should_have_fallen(audit, monkeypatch, brok
     looks = audit(1)
     options = {"refresh": {}, "goals": {"dynamics": GRID}}[broken]
     with pytest.raises(gosprl.CollectionError) as error:
-        gosprl.collect(GRID, Moody(GRID.rows, True), seed=0, max_steps=1500, **options)
+        gosprl.collect(GRID, Moody(GRID.rows, True), seed=0, strategy="gosprl", max_steps=1500, **options)
     assert isinstance(error.value.__cause__, AssertionError)
     assert looks.checked > 0
 
@@ -412,10 +412,10 @@ def test_values_of_a_coarse_plan_are_scaled_as_they_are():
 
 def test_a_walk_without_surprises_stays_in_its_region():
     still = open_grid(8, 8, slip=0.0)
-    result = gosprl.collect(still, 2, seed=0, dynamics=still)
+    result = gosprl.collect(still, 2, seed=0, strategy="gosprl", dynamics=still)
     assert result.strategy.work["leavings"] == 0
     for mdp in (DOMAINS["four_room43"], DOMAINS["cliff48"], GRID):  # slips can add up to a way out, seldom
-        work = gosprl.collect(mdp, 3, seed=0, dynamics=mdp).strategy.work
+        work = gosprl.collect(mdp, 3, seed=0, strategy="gosprl", dynamics=mdp).strategy.work
         assert work["leavings"] <= 0.05 * work["plans"]
 
 
@@ -424,7 +424,7 @@ def test_walks_that_leave_do_not_outnumber_those_that_stay(monkeypatch, audit):
     monkeypatch.setattr(focus, "LIKELY", 0.9)
     looks = audit(0.4)
     need = np.where(mask(36, 0, 35), 30, 0)
-    collector, rng = Collector(36, 4, need, seed=0, successors=GRID), np.random.default_rng(0)
+    collector, rng = Collector(36, 4, need, seed=0, strategy="gosprl", successors=GRID), np.random.default_rng(0)
     s = 0
     while not collector.done:
         a = collector.ask(s)
@@ -442,7 +442,7 @@ def test_leaving_along_what_was_never_seen_before(monkeypatch):
     """Once the walks that left are more than the others, regions are closed: only news lead out of them."""
     monkeypatch.setattr(focus, "LIKELY", 0.5)
     for scale in (1.0, 0.01):
-        collector, rng = Collector(36, 4, 2, seed=1, scale=scale), np.random.default_rng(1)
+        collector, rng = Collector(36, 4, 2, seed=1, strategy="gosprl", scale=scale), np.random.default_rng(1)
         s, last, left, closed, seen = 0, None, 0, False, set()
         plans, when_planned, news, again = 0, set(), 0, 0
         while not collector.done:
@@ -499,7 +499,7 @@ def test_full_plans_where_focus_will_not_do(monkeypatch, audit):
     looks = audit(0.5)
     for domain in ("riverswim6", "grid", "garnet"):
         for options in ({}, {"scale": 0.01}, {"successors": DOMAINS[domain]}):
-            assert gosprl.collect(DOMAINS[domain], 3, seed=0, **options).met
+            assert gosprl.collect(DOMAINS[domain], 3, seed=0, strategy="gosprl", **options).met
     assert answers.count(_kernels.HUNGRY) > 10
     assert answers.count(_kernels.OUT_OF_SWEEPS) > 50
     assert answers.count(_kernels.CONVERGED) > 50
@@ -521,7 +521,7 @@ def test_what_cannot_be_reached_is_given_up_as_by_full_plans(known):
     mdp = one_way()
     runs = []
     for planning in ("focused", "full"):
-        result = gosprl.collect(mdp, 3, seed=0, max_steps=5000, planning=planning, **{known: mdp})
+        result = gosprl.collect(mdp, 3, seed=0, strategy="gosprl", max_steps=5000, planning=planning, **{known: mdp})
         runs.append((result.stop, result.unreachable.keys(), result.unmet["state"].tolist()))
         assert result.strategy._focus is None
     assert runs[0] == runs[1]
@@ -535,7 +535,7 @@ def test_a_trap_is_avoided_however_unlikely():
     P[0, 0, [1, 3]], P[0, 1, 2] = (1 - p, p), 1
     P[1, :, 0] = P[2, :, 1] = P[3, :, 3] = 1
     mdp = TabularMDP(P)
-    result = gosprl.collect(mdp, [[0, 0], [50, 0], [0, 0], [0, 0]], seed=0, dynamics=mdp)
+    result = gosprl.collect(mdp, [[0, 0], [50, 0], [0, 0], [0, 0]], seed=0, strategy="gosprl", dynamics=mdp)
     assert result.met
     assert result.counts[0].tolist() == [0, 50]
 
@@ -550,13 +550,13 @@ def same(*results):
 
 @pytest.mark.parametrize("options", [{}, {"scale": 0.01}, {"successors": GRID}, {"dynamics": GRID}])
 def test_one_seed_is_one_walk_in_pieces_or_asked_for(options):
-    whole = gosprl.collect(GRID, 2, seed=7, planning="focused", **options)
+    whole = gosprl.collect(GRID, 2, seed=7, strategy="gosprl", planning="focused", **options)
     assert whole.strategy.work["full"] < 0.1 * whole.strategy.work["plans"]
-    again = gosprl.collect(GRID, 2, seed=7, **options)
-    pieces = Collector(36, 4, 2, seed=7, **options)
+    again = gosprl.collect(GRID, 2, seed=7, strategy="gosprl", **options)
+    pieces = Collector(36, 4, 2, seed=7, strategy="gosprl", **options)
     for steps in (1, 50, 37):
         pieces.run(GRID, max_steps=steps)
-    asked = Collector(36, 4, 2, seed=7, **options)
+    asked = Collector(36, 4, 2, seed=7, strategy="gosprl", **options)
     rng, s = np.random.default_rng(np.random.SeedSequence(7).spawn(2)[1]), GRID.start
     while not asked.done:
         a = asked.ask(s)
@@ -565,4 +565,4 @@ def test_one_seed_is_one_walk_in_pieces_or_asked_for(options):
         asked.tell(s, a, x)
         s = x
     assert same(whole, again, pieces.run(GRID), asked.result())
-    assert not same(whole, gosprl.collect(GRID, 2, seed=8, **options))
+    assert not same(whole, gosprl.collect(GRID, 2, seed=8, strategy="gosprl", **options))

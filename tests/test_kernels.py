@@ -144,7 +144,9 @@ show("hitting_times", gosprl.envs.make("riverswim6").hitting_times())
 simulated = gosprl.collect(gosprl.envs.make("riverswim6"), need=3, seed=0)
 known = gosprl.collect(gosprl.envs.make("riverswim6"), need=3, seed=0, successors=gosprl.envs.make("riverswim6"))
 try:
-    gosprl.collect(gosprl.envs.make("riverswim6"), need=3, seed=0, successors=lambda s, a: range(4))
+    gosprl.collect(
+        gosprl.envs.make("riverswim6"), need=3, seed=0, successors=lambda s, a: range(4), strategy="gosprl"
+    )
 except gosprl.CollectionError as error:
     print(error)
     failed = error.result

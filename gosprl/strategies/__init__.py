@@ -6,22 +6,35 @@ from typing import Any
 from gosprl import _checks
 from gosprl.strategies.base import Attempt, GivenUp, Strategy
 from gosprl.strategies.gosprl import Gosprl
+from gosprl.strategies.guarded import Guarded
+from gosprl.strategies.practical import Practical
 from gosprl.strategies.random import Random
 
-__all__ = ["STRATEGIES", "Attempt", "GivenUp", "Gosprl", "Random", "Strategy", "make"]
+__all__ = ["STRATEGIES", "Attempt", "GivenUp", "Gosprl", "Guarded", "Practical", "Random", "Strategy", "make"]
 
-STRATEGIES: dict[str, Any] = {"gosprl": Gosprl, "random": Random}
+STRATEGIES: dict[str, Any] = {"guarded": Guarded, "gosprl": Gosprl, "practical": Practical, "random": Random}
+
+
+def default(options: dict[str, Any]) -> str:
+    """`guarded`; but `gosprl` if an option is given that only it has: the paper's settings mean its algorithm."""
+    only_gosprl = set(_options(Gosprl)) - set(_options(Guarded))
+    return "gosprl" if only_gosprl & set(options) else "guarded"
+
+
+def _options(kind: Any) -> list[str]:
+    return [f.name for f in fields(kind) if f.init]
 
 
 def make(strategy: Any, options: dict[str, Any]) -> Strategy:
-    """The named strategy with the given options, or the object itself."""
+    """The named strategy with the given options, or the object itself; None for the default."""
+    by_default, strategy = strategy is None, default(options) if strategy is None else strategy
     if not isinstance(strategy, str) and hasattr(strategy, "attempt"):
         if options:
             raise _checks.unknown("option", next(iter(options)), ["(none: give them to the strategy object)"])
         made: Strategy = strategy
         return made
     kind = _checks.choice("strategy", strategy, STRATEGIES)
-    known = [f.name for f in fields(kind) if f.init]
+    known = sorted({*_options(Guarded), *_options(Gosprl)}) if by_default else _options(kind)
     for name in options:
         if name not in known:
             raise _checks.unknown("option", name, known)

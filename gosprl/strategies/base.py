@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class Attempt:
     """Follow `policy` until a goal is reached, a count exceeds its limit, or `horizon` steps were made.
 
+    With `sample`, the policy is for the states that have all they need; at others, of the pairs that are under-sampled
+    the one with the fewest visits is taken (the first of these). It also ends when a state gets all it needs.
+
     The arrays are as they are meant until the strategy is asked for the next attempt: it may write the next one there.
     """
 
@@ -22,6 +25,7 @@ class Attempt:
     goals: NDArray[np.bool_]  # [S] tested after each step
     limit: NDArray[np.int64]  # [R] stop when N exceeds this
     horizon: int
+    sample: bool = False  # on the way, take what is needed wherever the walk comes; stop when a state has all it needs
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ class Gosprl:
     duplicate_start: bool = True
     random_ties: bool = True
 
+    value: float = field(init=False, repr=False, default=0.0)  # cost of the last plan from where it began
+    prices: NDArray[np.float64] | None = field(init=False, repr=False, default=None)  # [S] of ending there; full plans
     lost: dict[int, str] = field(init=False, repr=False, default_factory=dict)  # states given up, and by which test
     _family: Confidence = field(init=False, repr=False)
     _select: Select = field(init=False, repr=False)
@@ -179,9 +181,17 @@ class Gosprl:
                 return self._one_step(s, row if row >= 0 else int(model.rows.ptr[s]))
             self.lost.update(dict.fromkeys(np.flatnonzero(lost).tolist(), test))
             self._seen = (self._seen[0], -1)
-        self._heading = goals
+        self._heading, self.value = goals, leave
         self._plans += 1
         return Attempt(policy, goals, self._limit, UNLIMITED)
+
+    def unseen(self, model: EmpiricalModel) -> NDArray[np.float64]:
+        """[R] the mass that each row's set leaves to successors never seen, for the counts as they are."""
+        if self._work is None or self._work.system is not model:
+            return np.ones(len(model.rows))
+        self._work.refresh(self._work.stale())
+        unseen: NDArray[np.float64] = np.minimum(self._work.sets.total, self._work.sets.slack)
+        return unseen
 
     def _begin(self, model: EmpiricalModel, need: "Ledger") -> None:
         """Nothing is known of a model not seen before."""
@@ -255,6 +265,10 @@ class Gosprl:
             self._cost = self._costs(model)
         key = int(rng.random() * 2**32) if self.random_ties else -1
         precision = self.precision or (KNOWN_PRECISION if self.dynamics is not None else 1 / (2 * t))
+        if self.prices is not None:
+            self._focus = None  # it would have to be told of every change
+            policy, values = self._work.plan(goals, self._cost, precision, key, self.prices - self.prices[goals].min())
+            return policy, goals, float(values[s])
         if self._focus is not None:
             focused = self._focus.attempt(goals, rows, dropped, s, precision, key)
             if focused is not None:

@@ -55,7 +55,7 @@ class Tabular:
             choices = record.rng.random(now) if random else _NO_NUMBERS
             s, walked, noted, ended = _kernels.walk(
                 *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, each == 2, model._counts, record.ledger),
-                *(rows, probabilities, attempt.goals, attempt.limit, choices, uniforms, s, now, events),
+                *(rows, probabilities, attempt.goals, attempt.limit, attempt.sample, choices, uniforms, s, now, events),
             )
             self.state = s = int(s)
             self._ahead = self._ahead[each * walked :]

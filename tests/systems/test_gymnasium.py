@@ -730,10 +730,10 @@ def neighbours(s, a):
 
 def test_candidates_on_frozen_lake():
     env = Recorder(gym.make(FROZEN))
-    result = gosprl.collect(env, need=20, seed=0, successors=neighbours)
+    result = gosprl.collect(env, need=20, seed=0, successors=neighbours, strategy="gosprl")
     assert result.met
     assert split(result.model)[0] == env.transitions()
-    blind = gosprl.collect(gym.make(FROZEN), need=20, seed=0)
+    blind = gosprl.collect(gym.make(FROZEN), need=20, seed=0, strategy="gosprl")
     assert result.steps < blind.steps
 
 

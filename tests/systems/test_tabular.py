@@ -40,7 +40,8 @@ class Fuzz:
             policy = rng.integers(ptr[:-1], ptr[1:])
             policy[(rng.random(S) < 0.2) & (np.arange(S) != s)] = -1
         limit = model.visits + rng.integers(0, 6, R)
-        return Attempt(policy, rng.random(S) < 0.1, limit, int(rng.integers(1, 15)))
+        sample = policy.dtype == np.int64 and bool(rng.random() < 0.5)
+        return Attempt(policy, rng.random(S) < 0.1, limit, int(rng.integers(1, 15)), sample)
 
 
 def everything(result):
@@ -246,7 +247,7 @@ def test_both_engines_stop_before_the_step_that_is_not_possible(strategy):
 def test_a_walk_that_failed_goes_on_from_where_it_was():
     """Right at 3 is said to lead to 2 or 3 only: the simulation has not gone where it must not go."""
     possible = [[0, 1], [0, 1, 2], [1, 2, 3], [2, 3], [3, 4, 5], [4, 5]]
-    collector = gosprl.Collector(6, 2, 20, seed=0, successors=lambda s, a: possible[s])
+    collector = gosprl.Collector(6, 2, 20, seed=0, successors=lambda s, a: possible[s], strategy="gosprl")
     for _ in range(3):
         with pytest.raises(
             gosprl.CollectionError, match=r"\(3, 1\) led to state 4, which is not among .* \[2, 3\]"

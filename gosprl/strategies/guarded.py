@@ -1,0 +1,176 @@
+"""Guarded: walk by the practical plan while a guard allows it, by Algorithm 1 in sets that hold otherwise.
+
+The rule (proved in docs/theory/guarded.md). T_p and T_c are the practical and the certified steps so far, J the needed
+samples so far. The credit is
+
+    Lambda = P log(S P / delta) + J + sum_j v_j,
+
+P pairs, S states, v_j the optimistic value, in sets that hold, from some state of the episode of the j-th needed sample
+to what is under-sampled, or 1 where that was not computed. A practical step is made only if
+
+    T_p + 1 <= kappa (Lambda + T_c);
+
+otherwise certified attempts go on, from the state where the walk is, until they bring a needed sample. The v_j cost a
+plan, so they are computed when the credit runs out, once an episode.
+
+What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. With probability 1 - delta, in a
+communicating MDP, v_j <= D and T_c obeys the theorem's bound, so T does, up to a constant factor. Practical samples
+only narrow the sets that certified attempts plan with.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gosprl import _checks
+from gosprl.confidence import Confidence
+from gosprl.model import EmpiricalModel
+from gosprl.strategies.base import Attempt, GivenUp
+from gosprl.strategies.gosprl import Gosprl
+from gosprl.strategies.practical import Practical
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+
+@dataclass(frozen=True)
+class Account:
+    """How a guarded run spent its steps; always practical <= kappa (credit + certified)."""
+
+    practical: int  # T_p
+    certified: int  # T_c
+    samples: int  # J
+    credit: float  # Lambda
+    kappa: float
+
+    @property
+    def bound(self) -> float:
+        """(1 + kappa) T_c + kappa Lambda, which T = T_p + T_c never exceeds."""
+        return (1 + self.kappa) * self.certified + self.kappa * self.credit
+
+
+@dataclass
+class Guarded:
+    """Near the fluid limit where a nearly greedy plan gets there, and never far beyond the paper's bound.
+
+    delta, confidence
+        Level and family (`"kl"`, `"bernstein"` or an object) of the sets that certified attempts plan in.
+    successors
+        Which next states are possible at all, as in `EmpiricalModel.restrict`: the sets are much smaller then.
+    kappa
+        Practical steps allowed for each unit of credit and each certified step.
+    sliver
+        Width of the practical plan's sets, as a multiple of those that hold.
+    fluid
+        Whether the practical plan prices goals by the fluid program; by default up to 1000 states.
+    """
+
+    delta: float = 0.1
+    confidence: str | Confidence | None = None
+    successors: Any = field(default=None, repr=False)
+    kappa: float = 2.0
+    sliver: float = 0.01
+    fluid: bool | None = None
+
+    certified: Gosprl = field(init=False, repr=False)
+    practical: Practical = field(init=False, repr=False)
+    _model: EmpiricalModel | None = field(init=False, repr=False, default=None)
+    _steps: list[int] = field(init=False, repr=False)  # practical and certified ones
+    _counted: tuple[int, int] = field(init=False, repr=False, default=(0, 0))  # steps, samples taken into account
+    _gift: float = field(init=False, repr=False, default=0.0)
+    _worth: float = field(init=False, repr=False, default=0.0)  # sum of v_j - 1 where v_j was computed
+    _valued: int = field(init=False, repr=False, default=-1)  # samples at the last episode for which it was
+    _mode: int | None = field(init=False, repr=False, default=None)  # of the last attempt: 0 practical, 1 certified
+    _bound_by: int = field(init=False, repr=False, default=-1)  # samples when certified attempts became due
+
+    def __post_init__(self) -> None:
+        self.kappa = _checks.positive("kappa", self.kappa)
+        self.certified = Gosprl(
+            delta=self.delta, confidence=self.confidence, successors=self.successors, duplicate_start=False
+        )
+        self.practical = Practical(
+            delta=self.delta,
+            scale=_checks.positive("sliver", self.sliver),
+            successors=self.successors,
+            fluid=self.fluid,
+        )
+        self._steps = [0, 0]
+
+    @property
+    def guarantee(self) -> str:
+        return self.certified.guarantee
+
+    @property
+    def lost(self) -> dict[int, str]:
+        return self.certified.lost
+
+    @property
+    def work(self) -> dict[str, int]:
+        """What planning took, of both plans together."""
+        practical, certified = self.practical.work, self.certified.work
+        return {name: number + certified.get(name, 0) for name, number in practical.items()}
+
+    @property
+    def account(self) -> Account:
+        """As of the last step that `settle` was told of."""
+        credit = self._gift + 2 * self._counted[1] + self._worth
+        return Account(self._steps[0], self._steps[1], self._counted[1], credit, self.kappa)
+
+    def settle(self, steps: int, samples: int) -> None:
+        """Take into account the steps made and the needed samples collected so far."""
+        if self._mode is not None:
+            self._steps[self._mode] += steps - self._counted[0]
+        self._counted = (steps, samples)
+
+    def restart(self) -> None:
+        self.certified.restart()
+
+    def attempt(
+        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
+    ) -> Attempt | GivenUp:
+        if self._model is not model:
+            self._begin(model)
+        samples = int(need.scalars[2])
+        self.settle(t - 1, samples)
+        if self._bound_by != samples:
+            if self._allowed() >= 1:
+                return self._practical(model, need, s, t, rng)
+            self._bound_by = samples
+            if self._valued != samples and not need.unmet[s]:
+                self._valued = samples
+                certified = self._certified(model, need, s, t, rng)
+                self._worth += max(0.0, self.certified.value - 1)
+                if isinstance(certified, GivenUp) or self._allowed() < 1:
+                    return certified
+                self.certified.restart()
+                self._bound_by = -1
+                return self._practical(model, need, s, t, rng)
+        return self._certified(model, need, s, t, rng)
+
+    def _begin(self, model: EmpiricalModel) -> None:
+        S, P = model.num_states, len(model.rows)
+        self._model, self._steps, self._counted, self._mode = model, [0, 0], (0, 0), None
+        self._gift = math.sqrt(S) * P * math.log(S * P / self.delta)
+        self._worth, self._valued, self._bound_by = 0.0, -1, -1
+
+    def _allowed(self) -> int:
+        """Practical steps that may be made now."""
+        account = self.account
+        return math.floor(self.kappa * (account.credit + account.certified)) - account.practical
+
+    def _practical(
+        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
+    ) -> Attempt | GivenUp:
+        answer = self.practical.attempt(model, need, s, t, rng)
+        if isinstance(answer, GivenUp):  # a sliver of a set proves nothing
+            return self._certified(model, need, s, t, rng)
+        self._mode = 0
+        return replace(answer, horizon=min(answer.horizon, self._allowed()))
+
+    def _certified(
+        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
+    ) -> Attempt | GivenUp:
+        self._mode = 1
+        return self.certified.attempt(model, need, s, t, rng)

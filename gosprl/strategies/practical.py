@@ -1,0 +1,175 @@
+"""The practical plan: near the fluid limit, without a promise (`gosprl.strategies.guarded` gives it one).
+
+Walk by shortest paths to under-sampled states in sets a few hundredths as wide as those that hold, sample whatever is
+needed wherever the walk comes, and choose among goals by what the fluid program says they are worth.
+
+1. In an under-sampled state, sample: of the actions still needed the one with the fewest visits, so that all are known
+   early. By the program's duals (`gosprl.fluid`) any needed sample is as good as any other, to first order: it has
+   to be taken some time. What can be lost is lost on steps that nobody asked for.
+2. In a state that has all it needs, walk to one that does not. Nearest first, as in Algorithm 1, uses up what is near
+   and leaves what is far for the end. The program's potential v says by how much being in a state is worth more than
+   being in another, given all that is still to be collected; so ending at a goal g costs v(g) - min v, on top of the
+   steps there. Where the program circulates far from the walk, the potential is flat, and the way is the shortest.
+3. Plan anew when a state got all it needs, when a count has doubled, or where the last plan did not look.
+
+The program is solved for the counts as they are, with what each row's set leaves to unseen successors going where the
+program likes, and again after a tenth of the steps that it foresees. Up to FLUID_STATES states; beyond, by shortest
+paths alone, planned where the walk is (`gosprl.focus`).
+"""
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.errors import GosprlError, InputError
+from gosprl.fluid import Flow, solve
+from gosprl.model import EmpiricalModel
+from gosprl.record import UNLIMITED
+from gosprl.strategies.base import Attempt, GivenUp
+from gosprl.strategies.gosprl import Gosprl
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+FLUID_STATES = 1000
+AGAIN = 0.1  # of the steps that the program foresees, until it is solved again
+PSEUDO = 0.1  # samples of every candidate that a row is taken to have, where successors are known
+
+
+@dataclass
+class Practical:
+    """Walk and sample by a nearly greedy plan; no guarantee.
+
+    delta, scale
+        Level and width multiplier of the `kl` sets.
+    successors
+        Which next states are possible at all, as in `EmpiricalModel.restrict`.
+    fluid
+        Whether to price goals by the fluid program; by default up to 1000 states.
+    """
+
+    delta: float = 0.1
+    scale: float = 0.01
+    successors: Any = field(default=None, repr=False)
+    fluid: bool | None = None
+
+    programs: int = field(init=False, repr=False, default=0)  # solved so far
+    _paths: Gosprl = field(init=False, repr=False)
+    _model: EmpiricalModel | None = field(init=False, repr=False, default=None)
+    _plan: Attempt | None = field(init=False, repr=False, default=None)
+    _made: tuple[int, int, int] = field(init=False, repr=False, default=(0, 0, 0))  # when it was: see `_is_stale`
+    _sampling: Attempt = field(init=False, repr=False)  # without a plan: hand back in states that have all they need
+    _no_goals: NDArray[np.bool_] = field(init=False, repr=False)
+    _priced: tuple[float, float] = field(init=False, repr=False, default=(-np.inf, np.inf))  # see `_price`
+    _basis: Any = field(init=False, repr=False, default=None)
+    _failed: bool = field(init=False, repr=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._paths = Gosprl(
+            delta=self.delta, scale=self.scale, successors=self.successors, duplicate_start=False, random_ties=True
+        )
+        if self.fluid not in (None, True, False):
+            raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
+
+    @property
+    def guarantee(self) -> str:
+        return f"heuristic: scale {self.scale:g}"
+
+    @property
+    def value(self) -> float:
+        """What the last plan foresaw from where it began."""
+        return self._paths.value
+
+    @property
+    def work(self) -> dict[str, int]:
+        return {**self._paths.work, "programs": self.programs}
+
+    @property
+    def lost(self) -> dict[int, str]:
+        return self._paths.lost
+
+    def restart(self) -> None:
+        """A plan is for wherever the walk is."""
+
+    def attempt(
+        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
+    ) -> Attempt | GivenUp:
+        if self._model is not model:
+            self._begin(model)
+        if self._plan is not None and self._is_stale(model, need, self._plan):
+            self._plan = None
+        if self._can_sample(model, need, s):
+            return self._walk(self._plan or self._sampling, t)
+        if self._plan is None or self._plan.policy[s] < 0:
+            self._price(model, need, s, t)
+            self._paths.restart()
+            planned = self._paths.attempt(model, need, s, t, rng)
+            if isinstance(planned, GivenUp):
+                return planned
+            self._plan = Attempt(planned.policy, self._no_goals, planned.limit, planned.horizon, sample=True)
+            self._made = (model.mark(), int(need.scalars[0]), int(need.scalars[3]))
+        return self._walk(self._plan, t)
+
+    @staticmethod
+    def _walk(attempt: Attempt, t: int) -> Attempt:
+        """For a tenth of the steps made so far, so that a need that changes is asked in time."""
+        return replace(attempt, horizon=max(10, t // 10))
+
+    def _begin(self, model: EmpiricalModel) -> None:
+        if self.successors is not None:
+            model.restrict(self.successors)
+        S, R = model.num_states, len(model.rows)
+        self._model, self._plan, self._basis, self._failed = model, None, None, False
+        self._no_goals, self._priced = np.zeros(S, dtype=bool), (-np.inf, np.inf)
+        self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
+
+    def _is_stale(self, model: EmpiricalModel, need: "Ledger", plan: Attempt) -> bool:
+        """Whether a state was met, the need changed, or a count exceeded its limit since the plan was made."""
+        mark, unmet, version = self._made
+        if (unmet, version) != (int(need.scalars[0]), int(need.scalars[3])):
+            return True
+        rows = model.changed(mark)
+        return bool(np.any(model.visits[rows] > plan.limit[rows]))
+
+    @staticmethod
+    def _can_sample(model: EmpiricalModel, need: "Ledger", s: int) -> bool:
+        rows = slice(int(model.rows.ptr[s]), int(model.rows.ptr[s + 1]))
+        return bool(need.unmet[s]) and bool(np.any(model._counts.visits[rows] < need.pair[rows]))
+
+    def _price(self, model: EmpiricalModel, need: "Ledger", s: int, t: int) -> None:
+        """Solve the program again, if its time has come or more is missing than it knew of."""
+        again, missing = self._priced
+        use = model.num_states <= FLUID_STATES if self.fluid is None else self.fluid
+        if not use or (t < again and need.scalars[1] <= missing):
+            return
+        try:
+            flow = self._solve(model, need, s)
+        except GosprlError as error:
+            if not self._failed:
+                warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
+            self._failed, self._basis, self._paths.prices = True, None, None
+            self._priced = (t + AGAIN * float(need.scalars[1]), np.inf)
+            return
+        self.programs += 1
+        self._paths.prices, self._basis = flow.potential, flow.basis
+        self._priced = (t + AGAIN * flow.value, (1 + AGAIN) * float(need.scalars[1]))
+
+    def _solve(self, model: EmpiricalModel, need: "Ledger", s: int) -> Flow:
+        ptr, succ, count, _ = model.stored(None)
+        visits = model.visits
+        each = np.repeat(visits, np.diff(ptr))
+        if model.closed:
+            prob = (count + PSEUDO) / (each + PSEUDO * np.repeat(np.diff(ptr), np.diff(ptr)))
+            escape = None
+        else:
+            escape = np.where(model.enabled, self._paths.unseen(model), 0.0)
+            prob = (1 - np.repeat(escape, np.diff(ptr))) * count / np.maximum(1, each)
+        cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+        law = np.zeros(model.num_states)
+        law[s] = 1.0
+        pair = np.maximum(need.pair - visits, 0)
+        state = np.maximum(need.state - need.visits, 0)
+        return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, self._basis)

@@ -1,0 +1,162 @@
+"""Guarded: the inequality at all times, whatever the practical plan does; the credit; certified episodes; defaults."""
+
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+
+import gosprl
+from gosprl import InputError, TabularMDP
+from gosprl.envs import make
+from gosprl.record import UNLIMITED
+from gosprl.strategies import Gosprl, Guarded, Random
+from gosprl.strategies.base import Attempt
+
+RIVER = make("riverswim6")
+ROOM = make("room20")
+
+
+class Idle:
+    """A practical plan as bad as can be: always the first action, never mind what is needed."""
+
+    value = math.inf
+
+    def attempt(self, model, need, s, t, rng):
+        S, R = model.num_states, len(model.rows)
+        return Attempt(model.rows.ptr[:-1].copy(), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), UNLIMITED)
+
+
+class Watched(Guarded):
+    """Checks the books before every attempt, and notes how each was made."""
+
+    def attempt(self, model, need, s, t, rng):
+        answer = super().attempt(model, need, s, t, rng)
+        account = self.account
+        assert account.practical + account.certified == t - 1
+        assert account.practical <= account.kappa * (account.credit + account.certified)
+        assert account.samples == need.scalars[2]
+        if self._mode == 0:
+            assert account.practical + answer.horizon <= account.kappa * (account.credit + account.certified)
+        self.log.append((self._mode, account.samples, account.credit))
+        return answer
+
+
+def watched(mdp, need, practical=None, seed=0, **options):
+    strategy = Watched(**options)
+    strategy.log = []
+    if practical is not None:
+        strategy.practical = practical
+    result = gosprl.collect(mdp, need, seed=seed, strategy=strategy)
+    account = strategy.account
+    assert account.practical + account.certified == result.steps <= account.bound
+    return result, strategy
+
+
+@pytest.mark.parametrize("kappa", [0.3, 1, 5])
+@pytest.mark.parametrize("practical", [None, Idle(), Random()], ids=["ours", "idle", "random"])
+def test_the_inequality_holds_at_all_times_whatever_the_practical_plan(practical, kappa):
+    for mdp, need in ((RIVER, 30), (ROOM, 5), (RIVER, np.arange(6) * 10)):
+        result, _ = watched(mdp, need, practical, kappa=kappa)
+        assert result.met
+
+
+def test_an_idle_plan_costs_no_more_than_its_credit():
+    """Idle always goes left, so it spends all it may, and the certified plan begins every episode at the far end."""
+    _, strategy = watched(RIVER, 30, Idle(), kappa=1)
+    account = strategy.account
+    assert account.practical > 0.9 * (account.credit + account.certified)
+    assert account.certified < gosprl.ssp_diameter_bound(RIVER, 30)  # 693 steps if it walks alone, 2876
+
+
+def test_certified_attempts_go_on_until_they_bring_a_needed_sample():
+    _, strategy = watched(RIVER, 30, Idle(), kappa=0.5)
+    switches = 0
+    for (mode, samples, _), (mode_after, samples_after, _) in zip(strategy.log, strategy.log[1:], strict=False):
+        if mode == 1 and mode_after == 0:
+            switches += 1
+            assert samples_after > samples
+    assert switches > 20
+
+
+def test_the_credit_is_what_it_is_said_to_be():
+    """sqrt(S) P log(S P / delta), and a sample and a value of at least 1 and at most D for each episode."""
+    D = ROOM.diameter()
+    gift = math.sqrt(20) * 80 * math.log(20 * 80 / 0.1)
+    for practical in (None, Idle()):
+        _, strategy = watched(ROOM, 5, practical, kappa=0.5)
+        for _, samples, credit in strategy.log:
+            assert gift + 2 * samples <= credit <= gift + samples + (samples + 1) * D
+    assert any(credit > gift + 2 * samples for _, samples, credit in strategy.log)
+
+
+def test_values_are_lower_bounds_on_the_way_to_the_goals():
+    """The walk is a ring of 8 cells, known from the start: the value of an episode is the way that is left."""
+    S = 8
+    ring = TabularMDP((np.arange(S), np.zeros(S, int), (np.arange(S) + 1) % S, np.ones(S)), states=S, actions=1)
+    need = np.zeros(S, dtype=int)
+    need[0] = 400
+    _, strategy = watched(ring, need, Idle(), kappa=0.05, successors=ring)
+    gift, valued = strategy._gift, [credit - 2 * samples for _, samples, credit in strategy.log]
+    gains = np.diff(np.array(valued) - gift)
+    assert set(np.round(gains[gains > 0], 6)) <= set(range(1, S))
+    assert gains.max() > 0
+
+
+def test_near_the_limit_with_the_promise_kept():
+    for name in ("riverswim6", "four_room43"):
+        mdp = make(name)
+        runs = [gosprl.collect(mdp, 10, seed=seed) for seed in range(5)]
+        assert np.mean([run.ratio for run in runs]) < 1.15  # certified alone: 1.4 and 2.8
+        assert all(run.guarantee == "delta=0.1" and run.strategy.account.certified == 0 for run in runs)
+
+
+def test_guarded_is_the_default_unless_an_option_is_the_papers():
+    assert isinstance(gosprl.collect(RIVER, 1, seed=0).strategy, Guarded)
+    assert isinstance(gosprl.collect(RIVER, 1, seed=0, confidence="bernstein", delta=0.2).strategy, Guarded)
+    for options in ({"scale": 0.1}, {"goals": "easiest"}, {"dynamics": RIVER}, {"reach": 50}, {"planning": "full"}):
+        assert isinstance(gosprl.collect(RIVER, 1, seed=0, **options).strategy, Gosprl)
+    assert isinstance(gosprl.Collector(6, 2, 1).strategy, Guarded)
+
+
+def test_what_is_said_to_be_possible_is_told_to_both_plans():
+    result, strategy = watched(RIVER, 20, Idle(), kappa=0.5, successors=RIVER)
+    assert result.model.closed
+    assert strategy.guarantee == "delta=0.1, given the successors"
+    assert gosprl.collect(RIVER, 10, seed=0, successors=RIVER).met
+
+
+def test_states_that_no_dynamics_lead_to_are_given_up_by_the_certified_plan():
+    one_way = TabularMDP([[[0, 1]], [[0, 1]]])
+    with pytest.warns(UserWarning, match="nearest first for now: some states are left for good"):
+        result = gosprl.collect(one_way, [[5], [5]], seed=0, successors=one_way)
+    assert result.stop == "unreachable"
+    assert set(result.unreachable) == {0}
+    assert result.counts[1, 0] >= 5
+
+
+def test_adaptive_needs_and_environments():
+    """A need that grows with what was seen, and one over the states found."""
+    result = gosprl.collect(RIVER, lambda model: np.minimum(model.visits.reshape(6, 2) + 1, 7), seed=0)
+    assert result.met
+    assert result.counts.min() >= 7
+    result = gosprl.collect(gymnasium.make("FrozenLake-v1"), 5, seed=0)
+    assert result.met
+    assert result.strategy.account.practical == result.steps
+
+
+def test_transitions_that_nobody_asked_for_are_on_no_account():
+    collector = gosprl.Collector(6, 2, 3, seed=0)
+    for _ in range(50):
+        collector.observe(0, 0, 0)
+    result = collector.run(RIVER)
+    account = result.strategy.account
+    assert account.practical + account.certified == result.steps - 50
+
+
+@pytest.mark.parametrize(
+    "options", [{"kappa": 0}, {"kappa": -1}, {"sliver": 0}, {"delta": 0}, {"confidence": "none"}, {"fluid": 2.5}]
+)
+def test_bad_options(options):
+    with pytest.raises(InputError, match=next(iter(options))):
+        gosprl.collect(RIVER, 1, **options)
