@@ -8,19 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from evidence.runs import many, mean_and_interval
+from evidence.runs import log_ratio, many, mean_and_interval
 from evidence.unknown_dynamics import DOMAINS
 
 RESULT = Path(__file__).parent / "results" / "focused.md"
 RUNS = 200  # a side
 AIM = 1.02  # what the ratio should not exceed
 SETTINGS = {"known dynamics": ({}, "dynamics"), "kl": ({"confidence": "kl", "scale": 1.0}, None)}
-
-
-def log_ratio(x, y):
-    """Logarithm of the ratio of the means of two independent samples, and its variance by the delta method."""
-    variance = sum(z.var(ddof=1) / len(z) / z.mean() ** 2 for z in (x, y))
-    return float(np.log(x.mean() / y.mean())), float(variance)
 
 
 def ratio_cells(log, variance):

@@ -17,21 +17,25 @@ class Runs(NamedTuple):
     met: NDArray[np.bool_]
     plans: NDArray[np.int64]
     full: NDArray[np.int64]  # plans for all states among them
+    certified: NDArray[np.float64]  # of guarded runs: T_c,
+    bound: NDArray[np.float64]  # and (1 + kappa) T_c + kappa Lambda; nan for others
 
 
 def one(job):
-    """The entries of one run: a domain by name, which option is given the domain, options, a seed."""
-    name, told, options, seed, need, max_steps = job
-    mdp = gosprl.envs.make(name)
+    """The entries of one run: a domain by name or as it is, which option is given the domain, options, a seed."""
+    domain, told, options, seed, need, max_steps = job
+    mdp = gosprl.envs.make(domain) if isinstance(domain, str) else domain
     extra = {told: mdp} if told else {}
     result = gosprl.collect(mdp, need, seed=seed, max_steps=max_steps, **extra, **options)
     full = result.strategy.work["full"] if hasattr(result.strategy, "work") else 0
-    return result.steps, result.met, result.attempts, full
+    account = getattr(result.strategy, "account", None)
+    guard = (np.nan, np.nan) if account is None else (account.certified, account.bound)
+    return result.steps, result.met, result.attempts, full, *guard
 
 
-def many(name, options, runs, *, told=None, need=10, max_steps=None, first=0):
+def many(domain, options, runs, *, told=None, need=10, max_steps=None, first=0):
     """`Runs` for seeds first, first + 1, ...; `told`: "dynamics" or "successors", what the strategy knows."""
-    jobs = [(name, told, options, seed, need, max_steps) for seed in range(first, first + runs)]
+    jobs = [(domain, told, options, seed, need, max_steps) for seed in range(first, first + runs)]
     one(jobs[0])  # compile before the workers start
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         answers = list(pool.map(one, jobs, chunksize=max(1, runs // 64)))
@@ -41,3 +45,17 @@ def many(name, options, runs, *, told=None, need=10, max_steps=None, first=0):
 def mean_and_interval(x):
     """Mean, and half the width of its 95 % interval (normal)."""
     return float(x.mean()), 1.96 * float(x.std(ddof=1)) / len(x) ** 0.5
+
+
+def log_ratio(x, y):
+    """Logarithm of the ratio of the means of two independent samples, and its variance by the delta method."""
+    variance = sum(z.var(ddof=1) / len(z) / z.mean() ** 2 for z in (x, y))
+    return float(np.log(x.mean() / y.mean())), float(variance)
+
+
+def ratio_interval(x, y):
+    """Ratio of the means of x and y, and its 95 % interval."""
+    log, variance = log_ratio(x, y)
+    half = 1.96 * variance**0.5
+    ratio, low, high = np.exp([log, log - half, log + half])
+    return float(ratio), float(low), float(high)

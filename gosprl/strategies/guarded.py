@@ -3,15 +3,16 @@
 The rule (proved in docs/theory/guarded.md). T_p and T_c are the practical and the certified steps so far, J the needed
 samples so far. The credit is
 
-    Lambda = P log(S P / delta) + J + sum_j v_j,
+    Lambda = 4 P l + 3 J + sum_j v_j,      l = log(S P / delta),
 
 P pairs, S states, v_j the optimistic value, in sets that hold, from some state of the episode of the j-th needed sample
 to what is under-sampled, or 1 where that was not computed. A practical step is made only if
 
     T_p + 1 <= kappa (Lambda + T_c);
 
-otherwise certified attempts go on, from the state where the walk is, until they bring a needed sample. The v_j cost a
-plan, so they are computed when the credit runs out, once an episode.
+otherwise certified attempts go on, from the state where the walk is, until they bring a needed sample, or have made as
+many steps as all certified ones before, and at least P l: that happens at most log T times. The v_j cost a plan, so
+they are computed when the credit runs out, once an episode.
 
 What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. With probability 1 - delta, in a
 communicating MDP, v_j <= D and T_c obeys the theorem's bound, so T does, up to a constant factor. Practical samples
@@ -27,12 +28,15 @@ import numpy as np
 from gosprl import _checks
 from gosprl.confidence import Confidence
 from gosprl.model import EmpiricalModel
+from gosprl.record import UNLIMITED
 from gosprl.strategies.base import Attempt, GivenUp
 from gosprl.strategies.gosprl import Gosprl
 from gosprl.strategies.practical import Practical
 
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
+
+GIFT, SAMPLE = 4, 3  # what P l and a needed sample count in the credit: chosen by measurement, see the proof's page
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Guarded:
     delta: float = 0.1
     confidence: str | Confidence | None = None
     successors: Any = field(default=None, repr=False)
-    kappa: float = 2.0
+    kappa: float = 1.0
     sliver: float = 0.01
     fluid: bool | None = None
 
@@ -79,11 +83,13 @@ class Guarded:
     _model: EmpiricalModel | None = field(init=False, repr=False, default=None)
     _steps: list[int] = field(init=False, repr=False)  # practical and certified ones
     _counted: tuple[int, int] = field(init=False, repr=False, default=(0, 0))  # steps, samples taken into account
-    _gift: float = field(init=False, repr=False, default=0.0)
+    _patience: int = field(init=False, repr=False, default=0)  # P l
     _worth: float = field(init=False, repr=False, default=0.0)  # sum of v_j - 1 where v_j was computed
     _valued: int = field(init=False, repr=False, default=-1)  # samples at the last episode for which it was
     _mode: int | None = field(init=False, repr=False, default=None)  # of the last attempt: 0 practical, 1 certified
-    _bound_by: int = field(init=False, repr=False, default=-1)  # samples when certified attempts became due
+    _due: tuple[int, int] | None = field(
+        init=False, repr=False, default=None
+    )  # certified until (samples, T_c) are these
 
     def __post_init__(self) -> None:
         self.kappa = _checks.positive("kappa", self.kappa)
@@ -115,7 +121,7 @@ class Guarded:
     @property
     def account(self) -> Account:
         """As of the last step that `settle` was told of."""
-        credit = self._gift + 2 * self._counted[1] + self._worth
+        credit = GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._worth
         return Account(self._steps[0], self._steps[1], self._counted[1], credit, self.kappa)
 
     def settle(self, steps: int, samples: int) -> None:
@@ -134,26 +140,25 @@ class Guarded:
             self._begin(model)
         samples = int(need.scalars[2])
         self.settle(t - 1, samples)
-        if self._bound_by != samples:
-            if self._allowed() >= 1:
-                return self._practical(model, need, s, t, rng)
-            self._bound_by = samples
-            if self._valued != samples and not need.unmet[s]:
-                self._valued = samples
-                certified = self._certified(model, need, s, t, rng)
-                self._worth += max(0.0, self.certified.value - 1)
-                if isinstance(certified, GivenUp) or self._allowed() < 1:
-                    return certified
-                self.certified.restart()
-                self._bound_by = -1
-                return self._practical(model, need, s, t, rng)
+        if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
+            self._due = None
+        if self._due is None and self._allowed() < 1 and self._valued != samples and not need.unmet[s]:
+            self._valued = samples
+            if isinstance(given_up := self.certified.attempt(model, need, s, t, rng), GivenUp):
+                return given_up
+            self._worth += max(0.0, self.certified.value - 1)
+            self.certified.restart()
+        if self._due is None and self._allowed() >= 1:
+            return self._practical(model, need, s, t, rng)
+        if self._due is None:
+            self._due = (samples, self._steps[1] + max(self._steps[1], self._patience))
         return self._certified(model, need, s, t, rng)
 
     def _begin(self, model: EmpiricalModel) -> None:
         S, P = model.num_states, len(model.rows)
         self._model, self._steps, self._counted, self._mode = model, [0, 0], (0, 0), None
-        self._gift = math.sqrt(S) * P * math.log(S * P / self.delta)
-        self._worth, self._valued, self._bound_by = 0.0, -1, -1
+        self._patience = math.ceil(P * math.log(S * P / self.delta))
+        self._worth, self._valued, self._due = 0.0, -1, None
 
     def _allowed(self) -> int:
         """Practical steps that may be made now."""
@@ -172,5 +177,9 @@ class Guarded:
     def _certified(
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
+        answer = self.certified.attempt(model, need, s, t, rng)
         self._mode = 1
-        return self.certified.attempt(model, need, s, t, rng)
+        if isinstance(answer, GivenUp):
+            return answer
+        horizon = UNLIMITED if self._due is None else self._due[1] - self._steps[1]
+        return replace(answer, horizon=min(answer.horizon, horizon))

@@ -38,7 +38,7 @@ class Watched(Guarded):
         assert account.samples == need.scalars[2]
         if self._mode == 0:
             assert account.practical + answer.horizon <= account.kappa * (account.credit + account.certified)
-        self.log.append((self._mode, account.samples, account.credit))
+        self.log.append((self._mode, account.samples, account.credit, account.certified))
         return answer
 
 
@@ -69,25 +69,37 @@ def test_an_idle_plan_costs_no_more_than_its_credit():
     assert account.certified < gosprl.ssp_diameter_bound(RIVER, 30)  # 693 steps if it walks alone, 2876
 
 
-def test_certified_attempts_go_on_until_they_bring_a_needed_sample():
-    _, strategy = watched(RIVER, 30, Idle(), kappa=0.5)
-    switches = 0
-    for (mode, samples, _), (mode_after, samples_after, _) in zip(strategy.log, strategy.log[1:], strict=False):
-        if mode == 1 and mode_after == 0:
-            switches += 1
-            assert samples_after > samples
-    assert switches > 20
+@pytest.mark.parametrize(("mdp", "need"), [(RIVER, 30), (make("riverswim36"), np.arange(36) // 35 * 3)])
+def test_certified_attempts_go_on_until_they_bring_a_needed_sample_or_have_doubled(mdp, need):
+    _, strategy = watched(mdp, need, Idle(), kappa=0.5)
+    P = len(mdp.rows)
+    least = P * math.log(mdp.num_states * P / 0.1)
+    brought, doubled, begun = 0, 0, None
+    for (mode, samples, _, certified), after in zip(strategy.log, strategy.log[1:], strict=False):
+        if mode == 1 and begun is None:
+            begun = (samples, certified)
+        if mode == 1 and after[0] == 0:
+            if after[1] > begun[0]:
+                brought += 1
+            else:
+                doubled += 1
+                assert after[3] >= begun[1] + max(begun[1], least)
+            begun = None
+        elif mode == 1 and after[1] > begun[0]:
+            begun = (after[1], after[3])  # due again at once
+    assert brought + doubled > 3
+    assert doubled <= 1 + math.log2(max(2, strategy.account.certified / least))
 
 
 def test_the_credit_is_what_it_is_said_to_be():
-    """sqrt(S) P log(S P / delta), and a sample and a value of at least 1 and at most D for each episode."""
+    """4 P log(S P / delta), and three for a sample and a value of at least 1 and at most D for each episode."""
     D = ROOM.diameter()
-    gift = math.sqrt(20) * 80 * math.log(20 * 80 / 0.1)
+    gift = 4 * math.ceil(80 * math.log(20 * 80 / 0.1))
     for practical in (None, Idle()):
         _, strategy = watched(ROOM, 5, practical, kappa=0.5)
-        for _, samples, credit in strategy.log:
-            assert gift + 2 * samples <= credit <= gift + samples + (samples + 1) * D
-    assert any(credit > gift + 2 * samples for _, samples, credit in strategy.log)
+        for _, samples, credit, _ in strategy.log:
+            assert gift + 4 * samples <= credit <= gift + 3 * samples + (samples + 1) * D
+    assert any(credit > gift + 4 * samples for _, samples, credit, _ in strategy.log)
 
 
 def test_values_are_lower_bounds_on_the_way_to_the_goals():
@@ -97,8 +109,7 @@ def test_values_are_lower_bounds_on_the_way_to_the_goals():
     need = np.zeros(S, dtype=int)
     need[0] = 400
     _, strategy = watched(ring, need, Idle(), kappa=0.05, successors=ring)
-    gift, valued = strategy._gift, [credit - 2 * samples for _, samples, credit in strategy.log]
-    gains = np.diff(np.array(valued) - gift)
+    gains = np.diff([credit - 4 * samples for _, samples, credit, _ in strategy.log])
     assert set(np.round(gains[gains > 0], 6)) <= set(range(1, S))
     assert gains.max() > 0
 
