@@ -200,6 +200,19 @@ def kl_upper(k, n, budget):
 
 
 @njit(cache=True)
+def unseen_end(n, log_one, scale):
+    """Upper end of each successor not yet seen in n visits; log_one = L = log(P / delta_0).
+
+    Sum_x p(x) 1{x not seen} / (1 - p(x))^n is a martingale of mean 1, so it stays below P / delta_0 but for a
+    probability of delta_0 / P. Weighing by p(x) takes log(1 / p(x)) of each x where a union over all would take log S:
+    n log(1 / (1 - p(x))) < L + log(1 / p(x)). So p(x) is at most q = 1 - exp(-L / n), or the right side is at most
+    L + log(1 / q), and p(x) is at most the end for that, which is no less than q.
+    """
+    q = -math.expm1(-log_one / n)
+    return -math.expm1(-scale * (log_one - math.log(q)) / n)
+
+
+@njit(cache=True)
 def unseen_cap(first, n, S, log_a, log_b, scale):
     """Cap on the mass of all successors not yet seen in n visits: the least that any moment so far has shown.
 
@@ -243,7 +256,9 @@ def kl_end(table, k, n, log_kl, scale):
 
 
 @njit(cache=True)
-def kl_intervals(ptr, count, first, visits, S, closed, log_kl, log_a, log_b, scale, table, lower, upper, each, total):
+def kl_intervals(
+    ptr, count, first, visits, S, closed, log_kl, log_one, log_a, log_b, scale, table, lower, upper, each, total
+):
     """Fill the ends and caps of rows with the given counts; log_kl = log(M / delta_1), M the possible transitions.
 
     `table` has the ends known for this log_kl and scale. If `closed`, there is nothing but the stored successors.
@@ -261,7 +276,7 @@ def kl_intervals(ptr, count, first, visits, S, closed, log_kl, log_a, log_b, sca
                 lower[j] = 1.0 - kl_end(table, n - count[j], n, log_kl, scale)
                 upper[j] = kl_end(table, count[j], n, log_kl, scale)
             if not closed:
-                each[r] = kl_end(table, 0, n, log_kl, scale)
+                each[r] = unseen_end(n, log_one, scale)
                 total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], n, S, log_a, log_b, scale)
 
 

@@ -6,8 +6,9 @@ at most `total`. A family turns counts into such sets:
     bernstein   the paper's, appendix "Efficient Computation of Optimistic SSP Policy": with L = log(2 S A N / delta),
                 |p - p_hat| <= 2 sqrt(p_hat (1 - p_hat) L / N) + 6 L / N
     kl          N kl(p_hat, p) <= log(S P / delta_1) + 1/2 log(pi N + 1), P the number of pairs: a two-sided mixture
-                martingale in the visits of a pair, so it holds at all times at once; with caps on the mass of all
-                unseen successors together (`_kernels.unseen_cap`). delta / 2 goes to the ends, delta / 4 to each cap.
+                martingale in the visits of a pair, so it holds at all times at once; one successor not yet seen has
+                less (`_kernels.unseen_end`), and so have all of them together (`_kernels.unseen_cap`). How far plans
+                are from the truth is mostly up to the last cap, so it gets most of delta (`SHARES`).
     Known       the true dynamics as sets of one point
 
 Where the possible successors are known (a closed model, `gosprl.successors`), each of the M candidates of all pairs has
@@ -38,6 +39,7 @@ from gosprl.mdp import TabularMDP
 if TYPE_CHECKING:
     from gosprl.model import EmpiricalModel
 
+SHARES = (0.25, 0.05, 0.05, 0.65)  # of delta: kl's ends, one unseen successor, the caps (a) and (b) on all of them
 TABULATED = 128  # visits up to which kl's ends are looked up, in 67 kB
 
 
@@ -111,11 +113,12 @@ class KL(_Family):
         S, P = model.num_states, len(model.rows)
         lower, upper = np.empty((2, len(succ)))
         each, total = np.empty((2, len(visits)))
-        log_kl = math.log(model.num_candidates / (self.delta if model.closed else self.delta / 2))
-        log_cap, scale = math.log(P / (self.delta / 4)), float(self.scale)
+        log_kl = math.log(model.num_candidates / (self.delta if model.closed else SHARES[0] * self.delta))
+        log_one, log_a, log_b = (math.log(P / (share * self.delta)) for share in SHARES[1:])
+        scale = float(self.scale)
         _kernels.kl_intervals(
-            *(ptr, count, first, visits, S, model.closed, log_kl, log_cap, log_cap, scale, _kl_table(log_kl, scale)),
-            *(lower, upper, each, total),
+            *(ptr, count, first, visits, S, model.closed, log_kl, log_one, log_a, log_b, scale),
+            *(_kl_table(log_kl, scale), lower, upper, each, total),
         )
         return Intervals(ptr, succ, lower, upper, each, total)
 

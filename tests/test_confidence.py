@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -147,23 +148,55 @@ def test_kl_sets_have_the_stated_budget(delta, scale):
         N = int(model.visits[row])
         if N == 0:
             continue
-        budget = scale * (math.log(S * P / (delta / 2)) + 0.5 * math.log(math.pi * N + 1))
+        budget = scale * (math.log(S * P / (delta / 20)) + 0.5 * math.log(math.pi * N + 1))
         states, frequencies = model.p_hat(*model.rows.pair(row))
-        assert each == pytest.approx(kl_ends(0, N, budget)[1], abs=1e-12)
+        level = P / (delta / 20)
+        least = 1 - level ** (-1 / N)
+        assert each == pytest.approx(1 - (level / least) ** (-scale / N), abs=1e-12)
         for x, p in zip(states.tolist(), frequencies, strict=True):
             assert seen[x] == pytest.approx(kl_ends(round(p * N), N, budget), abs=1e-9)
 
 
-# Caps
+# Unseen successors
+
+
+@given(st.integers(1, 10**6), st.floats(math.log(20), 40))
+def test_one_unseen_successor_gets_what_the_martingale_allows_or_little_more(n, log_level):
+    """Which is the p for which p / (1 - p)^n reaches the level, found by bracketing log(1 / (1 - p))."""
+    most = (log_level + 60) / n
+    root = brentq(lambda x: math.log(-math.expm1(-x)) + n * x - log_level, 1e-20, most, xtol=1e-18, rtol=1e-14)
+    exact = -math.expm1(-root)
+    end = _kernels.unseen_end(n, log_level, 1.0)
+    assert exact * (1 - 1e-12) <= end <= 1
+    assert end <= 1.2 * exact
+
+
+@given(st.integers(1, 10**6), st.floats(math.log(20), 40), st.floats(0, 9), st.floats(1e-3, 1), st.floats(0, 3))
+def test_the_end_of_the_unseen_grows_with_the_level_and_the_scale(n, log_level, more, scale, further):
+    end = _kernels.unseen_end(n, log_level, scale)
+    assert end <= _kernels.unseen_end(n, log_level + more, scale) * (1 + 1e-12)
+    assert end <= _kernels.unseen_end(n, log_level, scale + further) * (1 + 1e-12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=4), st.integers(0, 3))
+def test_the_weighted_waits_of_the_unseen_are_a_martingale(weights, n):
+    """The mean over all sequences of n visits, in rational numbers, is one."""
+    p = [Fraction(w, sum(weights)) for w in weights]
+    mean = Fraction(0)
+    for sequence in itertools.product(range(len(p)), repeat=n):
+        value = sum(p[x] / (1 - p[x]) ** n for x in range(len(p)) if x not in sequence)
+        mean += math.prod(p[x] for x in sequence) * value
+    assert mean == 1
 
 
 def caps_now(S, P, delta, scale, successors):
     """The two bounds on the unseen mass after the given samples of one pair, from the samples alone."""
     n, k = len(successors), len(set(successors))
     tau = next(t for t in range(1, n + 1) if len(set(successors[:t])) == k)
-    log = math.log(P / (delta / 4)) + math.log(k * (k + 1))
-    first = 1 - math.exp(-scale * (math.log(math.comb(S, k)) + log) / n)
-    second = 1 - math.exp(-scale * log / (n - tau)) if n > tau else math.inf
+    logs = [math.log(P / (share * delta)) + math.log(k * (k + 1)) for share in (0.05, 0.65)]
+    first = 1 - math.exp(-scale * (math.log(math.comb(S, k)) + logs[0]) / n)
+    second = 1 - math.exp(-scale * logs[1] / (n - tau)) if n > tau else math.inf
     return first, second
 
 
@@ -312,7 +345,7 @@ def test_ends_from_the_table_are_those_computed(closed, monkeypatch):
         assert tabulated == 2 * [as_dicts(family.intervals(model)) for model in models]
         monkeypatch.undo()
         for (n, k), (row, *_) in zip(counts, tabulated[: len(counts)], strict=True):
-            level = math.log(9 / (family.delta if closed else family.delta / 2))
+            level = math.log(9 / (family.delta if closed else family.delta * 0.25))
             budget = family.scale * (level + 0.5 * math.log(math.pi * n + 1))
             if k:
                 ends = kl_lower(k, n, budget), _kernels.kl_upper(k, n, budget)
@@ -331,7 +364,9 @@ def test_families_stay_values():
 # All families
 
 
-def test_reference_intervals(reference_plans):
+def test_reference_intervals(reference_plans, monkeypatch):
+    """The reference gives half of delta to kl's ends, and bounds one unseen successor in another way."""
+    monkeypatch.setattr("gosprl.confidence.SHARES", (0.5, 0.1, 0.2, 0.2))
     checked = 0
     for instance in reference_plans:
         S, A = instance["states"], instance["actions"]
@@ -342,7 +377,7 @@ def test_reference_intervals(reference_plans):
         for row, (seen, each, _) in enumerate(as_dicts(family.intervals(model))):
             pair = model.rows.pair(row)
             lower, upper = (np.array(instance[end])[pair] for end in ("lower", "upper"))
-            for x in range(S):
+            for x in range(S) if instance["family"] == "bernstein" else seen:
                 assert seen.get(x, (0, each)) == pytest.approx((lower[x], upper[x]), rel=0, abs=1e-9)
                 checked += 1
     assert checked > 500

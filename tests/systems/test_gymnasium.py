@@ -533,10 +533,10 @@ def test_ask_and_tell_by_hand():
 
 def caps(steps, S, A, delta):
     """Per pair visited, the caps on the mass of its unseen successors after each of its visits: the least of them."""
-    L = math.log(S * A / (delta / 4))
+    a, b = (math.log(S * A / (share * delta)) for share in (0.05, 0.65))
     rows = {}
-    for s, a, n, *_ in steps:
-        rows.setdefault((s, a), []).append(n)
+    for s, action, n, *_ in steps:
+        rows.setdefault((s, action), []).append(n)
     least = {}
     for pair, successors in rows.items():
         seen, since, bounds = set(), 0, []
@@ -544,9 +544,9 @@ def caps(steps, S, A, delta):
             since = i if successor not in seen else since
             seen.add(successor)
             k = len(seen)
-            bounds.append((math.log(math.comb(S, k)) + math.log(k * (k + 1)) + L) / i)
+            bounds.append((math.log(math.comb(S, k)) + math.log(k * (k + 1)) + a) / i)
             if i > since:
-                bounds.append((math.log(k * (k + 1)) + L) / (i - since))
+                bounds.append((math.log(k * (k + 1)) + b) / (i - since))
         least[pair] = 1 - math.exp(-min(bounds))
     return least
 
