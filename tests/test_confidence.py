@@ -148,7 +148,7 @@ def test_kl_sets_have_the_stated_budget(delta, scale):
         N = int(model.visits[row])
         if N == 0:
             continue
-        budget = scale * (math.log(S * P / (delta / 20)) + 0.5 * math.log(math.pi * N + 1))
+        budget = scale * (math.log(S * P / (delta / 4)) + 0.5 * math.log(math.pi * N + 1))
         states, frequencies = model.p_hat(*model.rows.pair(row))
         level = P / (delta / 20)
         least = 1 - level ** (-1 / N)

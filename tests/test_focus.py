@@ -182,7 +182,7 @@ def test_all_of_it_was_looked_at(audit):
     """States lowered because the goals cannot take the unseen mass, regions closed under all successors, adoptions."""
     looks = audit(1)
     for seed in range(4):
-        gosprl.collect(DOMAINS["garnet"], 3, seed=seed, strategy="gosprl", scale=0.1)
+        gosprl.collect(DOMAINS["garnet"], 3, seed=seed, strategy="gosprl", scale=0.2)
         gosprl.collect(DOMAINS["room20"], 3, seed=seed, strategy="gosprl", max_steps=1000)
     assert looks.lowered > 3
     assert looks.closed > 3
