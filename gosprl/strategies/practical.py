@@ -74,6 +74,9 @@ class Practical:
         if self.fluid not in (None, True, False):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_basis": None}  # the solver's own, which cannot be pickled
+
     @property
     def guarantee(self) -> str:
         return f"heuristic: scale {self.scale:g}"
