@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.confidence import KL, Intervals
 from gosprl.errors import GosprlError, InputError
 from gosprl.fluid import Flow, solve
 from gosprl.model import EmpiricalModel
@@ -37,6 +38,28 @@ if TYPE_CHECKING:
 FLUID_STATES = 1000
 AGAIN = 0.1  # of the steps that the program foresees, until it is solved again
 PSEUDO = 0.1  # samples of every candidate that a row is taken to have, where successors are known
+
+
+class Sliver(KL):
+    """Narrow sets for planning; where every sample brings another successor, more of them are expected.
+
+    Of the next sample's chance to bring a new one, the number of successors seen once over the visits is the usual
+    estimate (Good and Turing). Two of them less are taken here, so that rare events of few kinds do not count; and that
+    mass is spread over all states, not given to the best.
+    """
+
+    def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
+        sets = super().intervals(model, rows)
+        if model.closed:
+            return sets
+        ptr, _, count, _ = model.stored(rows)
+        visits = model.visits if rows is None else model.visits[rows]
+        number = np.diff(ptr)
+        row = np.repeat(np.arange(len(number)), number)
+        new = np.maximum(np.bincount(row[count == 1], minlength=len(number)) - 2, 0) / np.maximum(visits, 1)
+        lower = sets.lower * np.repeat(1 - new, number)
+        each = np.maximum(sets.each, new / np.maximum(model.num_states - number, 1))
+        return Intervals(ptr, sets.succ, lower, sets.upper, each, np.maximum(sets.total, new))
 
 
 @dataclass
@@ -69,7 +92,7 @@ class Practical:
 
     def __post_init__(self) -> None:
         self._paths = Gosprl(
-            delta=self.delta, scale=self.scale, successors=self.successors, duplicate_start=False, random_ties=True
+            confidence=Sliver(self.delta, self.scale), successors=self.successors, duplicate_start=False
         )
         if self.fluid not in (None, True, False):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")

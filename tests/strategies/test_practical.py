@@ -114,6 +114,27 @@ def test_a_program_that_fails_is_one_warning_and_shortest_paths(monkeypatch, fai
     ]
 
 
+def test_where_every_sample_brings_another_successor_more_are_expected():
+    """Of 4 rows: always the same; 3 successors of which 2 were seen once; 10 different ones; never visited."""
+    model = gosprl.EmpiricalModel(40, 4)
+    for a, successors in enumerate(([1] * 10, [1] * 8 + [2, 3], range(10))):
+        for s_next in successors:
+            model.update(0, a, s_next)
+    rows = np.arange(4)
+    plain, sliver = (family(0.1, 0.01).intervals(model, rows) for family in (gosprl.KL, practical.Sliver))
+    assert sliver.total[2] == 0.8
+    assert sliver.each[2] == pytest.approx(0.8 / 30)
+    wide = slice(*plain.ptr[[2, 3]])
+    np.testing.assert_allclose(sliver.lower[wide], 0.2 * plain.lower[wide])
+    for name in ("ptr", "succ", "upper"):
+        np.testing.assert_array_equal(getattr(sliver, name), getattr(plain, name))
+    for name in ("each", "total"):
+        np.testing.assert_array_equal(getattr(sliver, name)[[0, 1, 3]], getattr(plain, name)[[0, 1, 3]])
+    model.restrict(lambda s, a: range(10))
+    known, same = (family(0.1, 0.01).intervals(model) for family in (gosprl.KL, practical.Sliver))
+    np.testing.assert_array_equal(known.lower, same.lower)
+
+
 def test_state_needs_and_pair_needs():
     for need in (np.arange(6), np.random.default_rng(1).integers(0, 9, (6, 2))):
         result = gosprl.collect(RIVER, need, seed=0, strategy="practical")
