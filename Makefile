@@ -43,6 +43,8 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics
+	$(BIN)/python -m evidence.near_limit
+	$(BIN)/python -m evidence.guard
 	$(BIN)/python -m evidence.focused
 	$(BIN)/python -m evidence.gymnasium_envs
 	$(BIN)/python -m evidence.picture

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from gosprl import _checks, strategies
 from gosprl.confidence import KL
 from gosprl.errors import CollectionError, InputError
+from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.record import UNLIMITED, Ended, Record
@@ -68,6 +69,7 @@ class Collector:
         self.given_up: GivenUp | None = None
         self._stop = ""
         self._start: int | None = None  # where it all began
+        self._had = (model.visits.copy(), np.bincount(model.rows.state, weights=model.visits).astype(np.int64))
         self._state: int | None = None  # where the last transition ended
         self._attempt: Attempt | None = None
         self._made = 0  # steps of the current attempt
@@ -124,6 +126,7 @@ class Collector:
         self._state = s_next
         if self._attempt is None:
             self.record.flush()
+            self._hear()
         else:
             self._finish(self.record.ended(self._attempt, row, s_next, self._made))
 
@@ -131,9 +134,13 @@ class Collector:
         """A transition that was not asked for; it counts like any other."""
         row = int(self.model.rows.index(s, a))
         s_next = _checks.index("s_next", s_next, self.model.num_states, "a state")
-        self.record.add(row, s_next, _finite(reward))
+        reward = _finite(reward)
+        self._settle()
+        self.record.add(row, s_next, reward)
         self.record.flush()
+        self._settle(walked=False)
         self._restart()
+        self._hear()
 
     def run(self, system: Any, max_steps: int | None = None, progress: Any = None) -> Result:
         """Walk a system until done, or for `max_steps` more steps; may be called again to go on."""
@@ -166,8 +173,7 @@ class Collector:
     def result(self) -> Result:
         """What was collected so far."""
         record, model = self.record, self.model
-        if hasattr(self.strategy, "settle"):
-            self.strategy.settle(record.steps, record.gained)
+        self._settle()
         pair, state = record.needed()
         unmet = record.unmet()
         S = model.num_states
@@ -192,9 +198,9 @@ class Collector:
             unseen=_unseen(model, getattr(self.strategy, "delta", 0.1)),
             seed=self.seed,
             strategy=self.strategy,
-            _need=(pair.copy(), state.copy()),
+            _need=(np.maximum(pair - self._had[0], 0), np.maximum(state - self._had[1], 0)),
             _start=self._start,
-            _truth=getattr(self._system, "mdp", None),
+            _truth=self._truth(),
         )
 
     def _why(self, interrupted: bool) -> str:
@@ -285,8 +291,21 @@ class Collector:
             self._attempt = None
         if ended == Ended.TELEPORT:
             self._restart()
-        if ended == Ended.MET:
-            self._update_need()  # it may want more, now that it sees what the last step brought
+        self._hear()
+
+    def _hear(self) -> None:
+        """A need that is met may want more, now that it sees what the last step brought."""
+        if self.record.met:
+            self._update_need()
+
+    def _settle(self, walked: bool = True) -> None:
+        """Tell a strategy that keeps accounts how far the run is."""
+        if hasattr(self.strategy, "settle"):
+            self.strategy.settle(self._model, self.record.steps, self.record.gained, walked=walked)
+
+    def _truth(self) -> TabularMDP | None:
+        mdp = getattr(self._system, "mdp", None)
+        return mdp if isinstance(mdp, TabularMDP) and mdp.rows.same(self._model.rows) else None
 
     def _restart(self) -> None:
         """The walk does not go on from where the last attempt ended, or not with what it knew."""

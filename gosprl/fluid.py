@@ -130,10 +130,13 @@ def _highs(
     fits = basis is not None and (len(basis.col_status), len(basis.row_status)) == (len(objective), len(least_line))
     if fits:
         solver.setOptionValue("presolve", "off")
-    solver.passModel(lp)
-    if fits:
-        solver.setBasis(basis)
-    solver.run()
+    try:
+        solver.passModel(lp)
+        if fits:
+            solver.setBasis(basis)
+        solver.run()
+    except Exception as error:  # whatever a foreign library may raise
+        raise GosprlError(f"the fluid program was not solved: {error}") from error
     status = solver.getModelStatus()
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
         raise Infeasible("some states are left for good before they were visited often enough")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.errors import GosprlError
 from gosprl.model import EmpiricalModel
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class Result:
     )
     seed: Any
     strategy: Any
-    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # per row [R], per state [S]
+    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(
+        repr=False
+    )  # per row [R], per state [S]: what the run added
     _start: int | None = field(repr=False)
     _truth: "TabularMDP | None" = field(repr=False)
 
@@ -47,9 +50,11 @@ class Result:
     def limit(self) -> float:
         """The fluid limit of the need as it was at the end: what collecting it costs at least on average.
 
-        For the true dynamics if the system told them (a `TabularMDP`); then no collector can do with fewer on average.
+        For the true dynamics if the system told them (a `TabularMDP`); then, for a need that is fixed, no collector can
+        do with fewer on average. What was there before the run is not counted.
         Otherwise for the model that was learnt: what it would take on average, at least, if the frequencies seen were
-        the dynamics; an estimate. A linear program, solved when first asked for: seconds from a thousand states on.
+        the dynamics; an estimate. A linear program, solved when first asked for: seconds from a thousand states on. nan
+        if it cannot be solved.
         """
         from gosprl.limits import limit_of_mdp, limit_of_model
 
@@ -57,9 +62,12 @@ class Result:
             return np.nan
         law = np.zeros(self.model.num_states)
         law[self._start] = 1.0
-        if self._truth is not None:
-            return limit_of_mdp(self._truth, *self._need, law)
-        return limit_of_model(self.model, *self._need, law)
+        try:
+            if self._truth is not None:
+                return limit_of_mdp(self._truth, *self._need, law)
+            return limit_of_model(self.model, *self._need, law)
+        except GosprlError:
+            return np.nan
 
     @property
     def limit_of(self) -> str:

@@ -64,6 +64,21 @@ def test_no_ratio_where_it_means_nothing():
     assert np.isnan(Collector(6, 2, 3).result().limit)
 
 
+def test_no_limit_where_the_program_cannot_be_solved():
+    rare = TabularMDP(np.array([[[0, 1 - 1e-10, 1e-10]], [[0.5, 0.5, 0]], [[1, 0, 0]]]))
+    result = gosprl.collect(rare, [[5], [5], [0]], seed=0)
+    assert result.met
+    assert np.isnan(result.limit)
+    assert "limit" not in repr(result)
+
+
+def test_what_was_there_before_is_not_counted():
+    first = gosprl.collect(RIVER, 50, seed=0)
+    missing = np.maximum(51 - first.counts, 0)
+    result = Collector(need=51, model=first.model, seed=1).run(RIVER)
+    assert result.limit == gosprl.fluid_limit(RIVER, missing)
+
+
 def test_the_limit_is_for_the_need_as_it_was_at_the_end():
     result = gosprl.collect(RIVER, lambda model: np.minimum(model.visits.reshape(6, 2) + 1, 4), seed=0)
     assert result.limit == gosprl.fluid_limit(RIVER, 4)

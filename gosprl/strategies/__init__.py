@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from gosprl import _checks
+from gosprl.errors import InputError
 from gosprl.strategies.base import Attempt, GivenUp, Strategy
 from gosprl.strategies.gosprl import Gosprl
 from gosprl.strategies.guarded import Guarded
@@ -38,5 +39,8 @@ def make(strategy: Any, options: dict[str, Any]) -> Strategy:
     for name in options:
         if name not in known:
             raise _checks.unknown("option", name, known)
+        if name not in _options(kind):
+            other = next(given for given in options if given not in _options(Guarded))
+            raise InputError(f"{name}, {other}: the first is an option of guarded, the second of gosprl; say strategy=")
     made = kind(**options)
     return made

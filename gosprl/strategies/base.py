@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.errors import InputError
+
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
     from gosprl.model import EmpiricalModel
@@ -25,7 +27,13 @@ class Attempt:
     goals: NDArray[np.bool_]  # [S] tested after each step
     limit: NDArray[np.int64]  # [R] stop when N exceeds this
     horizon: int
-    sample: bool = False  # on the way, take what is needed wherever the walk comes; stop when a state has all it needs
+    sample: bool = (
+        False  # (with rows) on the way, take what is needed wherever the walk comes; stop when a state has all it needs
+    )
+
+    def __post_init__(self) -> None:
+        if self.sample and self.policy.dtype != np.int64:
+            raise InputError("sample: expected a policy of rows; probabilities cannot be combined with it")
 
 
 @dataclass(frozen=True)

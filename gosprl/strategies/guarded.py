@@ -20,6 +20,7 @@ only narrow the sets that certified attempts plan with.
 """
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.confidence import Confidence
+from gosprl.errors import GosprlError, InputError
 from gosprl.model import EmpiricalModel
 from gosprl.record import UNLIMITED
 from gosprl.strategies.base import Attempt, GivenUp
@@ -68,7 +70,7 @@ class Guarded:
     sliver
         Width of the practical plan's sets, as a multiple of those that hold.
     fluid
-        Whether the practical plan prices goals by the fluid program; by default up to 1000 states.
+        Whether the practical plan prices goals by the fluid program; by default up to 500 states.
     """
 
     delta: float = 0.1
@@ -83,6 +85,7 @@ class Guarded:
     _model: EmpiricalModel | None = field(init=False, repr=False, default=None)
     _steps: list[int] = field(init=False, repr=False)  # practical and certified ones
     _counted: tuple[int, int] = field(init=False, repr=False, default=(0, 0))  # steps, samples taken into account
+    _failed: bool = field(init=False, repr=False, default=False)
     _patience: int = field(init=False, repr=False, default=0)  # P l
     _worth: float = field(init=False, repr=False, default=0.0)  # sum of v_j - 1 where v_j was computed
     _valued: int = field(init=False, repr=False, default=-1)  # samples at the last episode for which it was
@@ -116,17 +119,20 @@ class Guarded:
     def work(self) -> dict[str, int]:
         """What planning took, of both plans together."""
         practical, certified = self.practical.work, self.certified.work
-        return {name: number + certified.get(name, 0) for name, number in practical.items()}
+        both = {name: number + certified.get(name, 0) for name, number in practical.items()}
+        return {**both, "median rows": max(practical["median rows"], certified["median rows"])}
 
     @property
     def account(self) -> Account:
-        """As of the last step that `settle` was told of."""
+        """As of the last step that `settle` was told of; steps that the user only observed are on no side."""
         credit = GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._worth
         return Account(self._steps[0], self._steps[1], self._counted[1], credit, self.kappa)
 
-    def settle(self, steps: int, samples: int) -> None:
-        """Take into account the steps made and the needed samples collected so far."""
-        if self._mode is not None:
+    def settle(self, model: EmpiricalModel, steps: int, samples: int, *, walked: bool = True) -> None:
+        """Take into account the steps made and the needed samples collected so far; not walked: observed elsewhere."""
+        if self._model is not model:
+            return
+        if self._mode is not None and walked:
             self._steps[self._mode] += steps - self._counted[0]
         self._counted = (steps, samples)
 
@@ -136,10 +142,11 @@ class Guarded:
     def attempt(
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
+        samples = int(need.scalars[2])
         if self._model is not model:
             self._begin(model)
-        samples = int(need.scalars[2])
-        self.settle(t - 1, samples)
+            self.settle(model, t - 1, samples, walked=False)
+        self.settle(model, t - 1, samples)
         if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
             self._due = None
         if self._due is None and self._allowed() < 1 and self._valued != samples and not need.unmet[s]:
@@ -157,18 +164,29 @@ class Guarded:
     def _begin(self, model: EmpiricalModel) -> None:
         S, P = model.num_states, len(model.rows)
         self._model, self._steps, self._counted, self._mode = model, [0, 0], (0, 0), None
+        self._failed = False
         self._patience = math.ceil(P * math.log(S * P / self.delta))
         self._worth, self._valued, self._due = 0.0, -1, None
 
     def _allowed(self) -> int:
         """Practical steps that may be made now."""
         account = self.account
-        return math.floor(self.kappa * (account.credit + account.certified)) - account.practical
+        allowed = min(self.kappa * (account.credit + account.certified), float(2**53))
+        return math.floor(allowed) - account.practical
 
     def _practical(
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
-        answer = self.practical.attempt(model, need, s, t, rng)
+        self.certified.restart()  # what is walked now is none of its attempts
+        try:
+            answer = self.practical.attempt(model, need, s, t, rng)
+        except InputError:
+            raise
+        except GosprlError as error:  # a certified step is always allowed
+            if not self._failed:
+                warnings.warn(f"the practical plan failed, going on with certified ones: {error}", stacklevel=2)
+            self._failed = True
+            return self._certified(model, need, s, t, rng)
         if isinstance(answer, GivenUp):  # a sliver of a set proves nothing
             return self._certified(model, need, s, t, rng)
         self._mode = 0

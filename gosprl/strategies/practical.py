@@ -13,7 +13,7 @@ needed wherever the walk comes, and choose among goals by what the fluid program
 3. Plan anew when a state got all it needs, when a count has doubled, or where the last plan did not look.
 
 The program is solved for the counts as they are, with what each row's set leaves to unseen successors going where the
-program likes, and again after a tenth of the steps that it foresees. Up to FLUID_STATES states; beyond, by shortest
+program likes, and again after some of the steps that it foresees. Up to FLUID_STATES states; beyond, by shortest
 paths alone, planned where the walk is (`gosprl.focus`).
 """
 
@@ -35,8 +35,8 @@ from gosprl.strategies.gosprl import Gosprl
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
 
-FLUID_STATES = 1000
-AGAIN = 0.1  # of the steps that the program foresees, until it is solved again
+FLUID_STATES = 500
+AGAIN, OFTEN, STEPS = 0.1, 0.03, 150  # when the program is solved again: see `_price`
 PSEUDO = 0.1  # samples of every candidate that a row is taken to have, where successors are known
 
 
@@ -71,7 +71,7 @@ class Practical:
     successors
         Which next states are possible at all, as in `EmpiricalModel.restrict`.
     fluid
-        Whether to price goals by the fluid program; by default up to 1000 states.
+        Whether to price goals by the fluid program; by default up to 500 states.
     """
 
     delta: float = 0.1
@@ -150,6 +150,7 @@ class Practical:
         S, R = model.num_states, len(model.rows)
         self._model, self._plan, self._basis, self._failed = model, None, None, False
         self._no_goals, self._priced = np.zeros(S, dtype=bool), (-np.inf, np.inf)
+        self._paths.prices, self.programs = None, 0
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
     def _is_stale(self, model: EmpiricalModel, need: "Ledger", plan: Attempt) -> bool:
@@ -166,7 +167,10 @@ class Practical:
         return bool(need.unmet[s]) and bool(np.any(model._counts.visits[rows] < need.pair[rows]))
 
     def _price(self, model: EmpiricalModel, need: "Ledger", s: int, t: int) -> None:
-        """Solve the program again, if its time has come or more is missing than it knew of."""
+        """Solve the program again, if its time has come or more is missing than it knew of.
+
+        That is after a tenth of the steps that it foresees, or 150 if that is less, or at least three in a hundred.
+        """
         again, missing = self._priced
         use = model.num_states <= FLUID_STATES if self.fluid is None else self.fluid
         if not use or (t < again and need.scalars[1] <= missing):
@@ -181,7 +185,8 @@ class Practical:
             return
         self.programs += 1
         self._paths.prices, self._basis = flow.potential, flow.basis
-        self._priced = (t + AGAIN * flow.value, (1 + AGAIN) * float(need.scalars[1]))
+        wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
+        self._priced = (t + wait, (1 + AGAIN) * float(need.scalars[1]))
 
     def _solve(self, model: EmpiricalModel, need: "Ledger", s: int) -> Flow:
         ptr, succ, count, _ = model.stored(None)
@@ -189,6 +194,7 @@ class Practical:
         each = np.repeat(visits, np.diff(ptr))
         if model.closed:
             prob = (count + PSEUDO) / (each + PSEUDO * np.repeat(np.diff(ptr), np.diff(ptr)))
+            prob[~np.repeat(model.enabled, np.diff(ptr))] = 0.0
             escape = None
         else:
             escape = np.where(model.enabled, self._paths.unseen(model), 0.0)
@@ -196,6 +202,6 @@ class Practical:
         cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
         law = np.zeros(model.num_states)
         law[s] = 1.0
-        pair = np.maximum(need.pair - visits, 0)
+        pair = np.where(model.enabled, np.maximum(need.pair - visits, 0), 0)
         state = np.maximum(need.state - need.visits, 0)
         return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, self._basis)

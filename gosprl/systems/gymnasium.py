@@ -71,7 +71,7 @@ class Gymnasium:
                 made, steps = made + 1, steps - 1
                 if truncated and not terminated:
                     s = self._reset(model)
-                    return s, made, Ended.MET if record.met else Ended.TELEPORT
+                    return s, made, Ended.TELEPORT
             ended = record.ended(attempt, row, s, made)
             if ended is not None:
                 return s, made, ended

@@ -171,3 +171,48 @@ def test_transitions_that_nobody_asked_for_are_on_no_account():
 def test_bad_options(options):
     with pytest.raises(InputError, match=next(iter(options))):
         gosprl.collect(RIVER, 1, **options)
+
+
+def test_observed_steps_pay_for_nothing_in_either_mode():
+    for kappa, steps in ((1.0, 5), (0.01, 50)):  # the last attempt was practical, certified
+        collector = gosprl.Collector(6, 2, 30, seed=0, kappa=kappa)
+        collector.run(RIVER, max_steps=steps)
+        before = collector.result().strategy.account
+        for _ in range(1000):
+            collector.observe(0, 0, 0)
+        after = collector.result().strategy.account
+        assert (after.practical, after.certified) == (before.practical, before.certified)
+        result = collector.run(RIVER)
+        account = result.strategy.account
+        assert account.practical + account.certified == result.steps - 1000 <= account.bound
+
+
+def test_a_practical_plan_that_fails_is_one_warning_and_certified_attempts():
+    class Broken:
+        def attempt(self, model, need, s, t, rng):
+            raise gosprl.PrecisionError("too far")
+
+    strategy = Guarded()
+    strategy.practical = Broken()
+    with pytest.warns(UserWarning, match="the practical plan failed, going on with certified ones: too far") as caught:
+        result = gosprl.collect(RIVER, 3, seed=0, strategy=strategy)
+    assert len(caught) == 1
+    assert result.met
+    assert strategy.account.certified == result.steps
+
+
+def test_a_strategy_object_begins_anew_with_another_run():
+    strategy = Guarded()
+    first = gosprl.collect(make("four_room43"), 3, seed=0, strategy=strategy)
+    assert first.strategy.work["programs"] > 0
+    grid = make("open_grid", rows=25, columns=25)  # without prices
+    again = gosprl.collect(grid, 1, seed=0, strategy=strategy)
+    fresh = gosprl.collect(grid, 1, seed=0)
+    assert (again.steps, again.counts.tolist()) == (fresh.steps, fresh.counts.tolist())
+    assert again.strategy.account == fresh.strategy.account
+
+
+def test_options_of_two_strategies():
+    with pytest.raises(InputError, match="kappa, scale: the first is an option of guarded, the second of gosprl"):
+        gosprl.collect(RIVER, 1, scale=0.5, kappa=2)
+    assert gosprl.collect(RIVER, 1, seed=0, kappa=1e308).met

@@ -813,3 +813,27 @@ def test_a_run_that_was_cut_short_goes_on(trouble):
         assert result.stop == "met"
         assert split(result.model)[0] == env.transitions(), f"seed {seed}"
         assert len([seed for seed, _ in env.resets if seed is not None]) == 1
+
+
+class TwoSteps(gym.Env):
+    """0 -> 1 -> 2, truncated after two steps."""
+
+    observation_space, action_space = gym.spaces.Discrete(3), gym.spaces.Discrete(1)
+
+    def reset(self, *, seed=None, options=None):
+        self.s = self.t = 0
+        return 0, {}
+
+    def step(self, action):
+        self.s, self.t = min(self.s + 1, 2), self.t + 1
+        return self.s, 0.0, False, self.t >= 2, {}
+
+
+def test_a_truncated_step_is_heard_by_the_need():
+    """The step that meets what is known so far finds a state, or lets a need grow: the run is not over."""
+    found = gosprl.collect(TwoSteps(), 1, seed=0, max_steps=20)
+    assert found.stop == "max_steps"  # state 2 is found, and never left
+    assert found.unmet["state"].tolist() == [2]
+    grows = gosprl.collect(TwoSteps(), lambda model: [0, min(3, 1 + int(model.visits[1])), 0], seed=0)
+    assert grows.met
+    assert grows.counts[1, 0] == 3

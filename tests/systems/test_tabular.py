@@ -256,3 +256,8 @@ def test_a_walk_that_failed_goes_on_from_where_it_was():
     s, a, s_next, count = caught.value.result.model.transitions()
     assert np.all(RIVER.dense()[s, a, s_next] > 0)
     assert count.sum() == caught.value.result.steps
+
+
+def test_probabilities_and_sampling_on_the_way_do_not_go_together():
+    with pytest.raises(gosprl.InputError, match="sample: expected a policy of rows"):
+        Attempt(np.ones(3), np.zeros(3, dtype=bool), np.ones(3, dtype=np.int64), 1, sample=True)
