@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gosprl._kernels import Ledger
 
 FLUID_STATES = 500
-AGAIN, OFTEN, STEPS = 0.1, 0.03, 150  # when the program is solved again: see `_price`
+AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
 PSEUDO = 0.1  # samples of every candidate that a row is taken to have, where successors are known
 
 
@@ -169,7 +169,7 @@ class Practical:
     def _price(self, model: EmpiricalModel, need: "Ledger", s: int, t: int) -> None:
         """Solve the program again, if its time has come or more is missing than it knew of.
 
-        That is after a tenth of the steps that it foresees, or 150 if that is less, or at least three in a hundred.
+        That is after a fifth of the steps that it foresees, or 150 if that is less, or at least three in a hundred.
         """
         again, missing = self._priced
         use = model.num_states <= FLUID_STATES if self.fluid is None else self.fluid
