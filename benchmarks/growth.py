@@ -74,7 +74,8 @@ def line(n, setting, seeds):
     except subprocess.CalledProcessError:  # it has said why
         return cells(*head, "failed", target, *"--------"), None
     took = (f"{run['seconds']:.1f}", f"{1e6 * run['seconds'] / run['steps']:.0f}", f"{run['MB']:.0f}")
-    rows = (f"{run['rows'] / run['attempts']:,.0f}", f"< {run['median rows']:,}")
+    median = f"< {run['median rows']:,}" if run["median rows"] else "-"
+    rows = (f"{run['rows'] / run['attempts']:,.0f}", median)
     walked = (f"{run['steps'] / run['pairs']:.3f}", target, f"{run['attempts']:,.0f}")
     return cells(*head, *walked, *took, *rows, f"{run['full']:,.0f}", f"{run['leavings']:,.0f}"), run
 
