@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypedDict
 
@@ -23,7 +22,6 @@ from rich.table import Table
 from rich.text import Text
 
 import gosprl
-from gosprl.result import SHOWN
 
 P = ParamSpec("P")
 
@@ -156,8 +154,7 @@ def collect(
         result = error.result
     if as_json:
         keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
-        limit = result.limit if result.met and result.model.num_states <= SHOWN else None
-        known_limit = {"limit": limit, "limit_of": result.limit_of} if limit is not None and isfinite(limit) else {}
+        known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
         print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}, **known_limit}))
     else:
         out.print(_summary(env, result))
@@ -285,9 +282,8 @@ def _summary(env: str, result: gosprl.Result) -> Table:
         ("plans", f"{result.attempts:,}"),
         ("resets", f"{result.resets:,}" if result.resets else ""),
         ("guarantee", result.guarantee),
+        ("limit", result.closeness),
     ]
-    if result.met and result.model.num_states <= SHOWN and result.ratio > 0:
-        rows.append(("limit", f"{result.limit:,.1f}, for {result.limit_of}: {result.ratio:.2f} times that"))
     for name, value in rows:
         if value:
             table.add_row(name, value)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.errors import GosprlError, PrecisionError
+from gosprl.model import EmpiricalModel
 from gosprl.rows import Rows
 
 TOO_SMALL = 1e-9  # coefficients that HiGHS drops
@@ -53,6 +54,8 @@ def solve(
     `pair` [R] and `state` [S] are the need, `law` [S] that of the first state, `escape` [R] the mass that goes
     anywhere, besides `prob`. `basis` is that of an earlier solution, used if it fits.
     """
+    import highspy
+
     S, R = rows.num_states, len(rows)
     row = np.repeat(np.arange(R), np.diff(ptr))
     away = succ != rows.state[row]
@@ -87,50 +90,56 @@ def solve(
         values.append(1 / scale[counted])
     column, line, value = np.concatenate(columns), np.concatenate(lines), np.concatenate(values)
     by_column = np.argsort(column, kind="stable")
-    least_line = np.concatenate([law, [0.0], state[needed].astype(float)])
-    most_line = np.concatenate([law, [0.0], np.full(len(needed), np.inf)])
-    extra = 2 * S if escape is not None else S
-    solution = _highs(
-        objective=np.append(cost / scale, np.zeros(extra)),
-        least=np.append(pair * scale, np.zeros(extra)),
-        start=np.append(0, np.cumsum(np.bincount(column, minlength=R + extra))),
-        index=line[by_column],
-        value=value[by_column],
-        least_line=least_line,
-        most_line=most_line,
-        basis=basis,
-    )
-    return Flow(solution[0], solution[1][:S], solution[2])
-
-
-def _highs(
-    objective: NDArray[np.float64],
-    least: NDArray[np.float64],
-    start: NDArray[np.int64],
-    index: NDArray[np.int64],
-    value: NDArray[np.float64],
-    least_line: NDArray[np.float64],
-    most_line: NDArray[np.float64],
-    basis: Any,
-) -> tuple[float, NDArray[np.float64], Any]:
-    """(value, duals of the lines, basis) of the least objective x with x >= least and lines within their ends."""
-    import highspy as untyped
-
-    highspy: Any = untyped
+    extra = np.zeros(2 * S if escape is not None else S)
     lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(objective), len(least_line)
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = objective, least, np.full(len(objective), highspy.kHighsInf)
-    lp.row_lower_ = least_line
-    lp.row_upper_ = np.where(np.isfinite(most_line), most_line, highspy.kHighsInf)
+    lp.num_col_, lp.num_row_ = R + len(extra), S + 1 + len(needed)
+    lp.col_cost_, lp.col_lower_ = np.append(cost / scale, extra), np.append(pair * scale, extra)
+    lp.col_upper_ = np.full(lp.num_col_, highspy.kHighsInf)
+    lp.row_lower_ = np.concatenate([law, [0.0], state[needed].astype(float)])
+    lp.row_upper_ = np.concatenate([law, [0.0], np.full(len(needed), highspy.kHighsInf)])
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = start, index, value
+    lp.a_matrix_.start_ = np.append(0, np.cumsum(np.bincount(column, minlength=lp.num_col_)))
+    lp.a_matrix_.index_, lp.a_matrix_.value_ = line[by_column], value[by_column]
+    solver = _run(lp, basis)
+    duals = np.array(solver.getSolution().row_dual)
+    return Flow(solver.getInfo().objective_function_value, duals[:S], solver.getBasis())
+
+
+def solve_model(
+    model: EmpiricalModel,
+    pair: NDArray[np.int64],
+    state: NDArray[np.int64],
+    start: int,
+    escape: NDArray[np.float64] | None,
+    pseudo: float = 0.0,
+    basis: Any = None,
+) -> Flow:
+    """The program for the frequencies seen, from state `start`; resets cost nothing.
+
+    What does not escape goes where it went before, with `pseudo` samples more for each stored successor.
+    """
+    ptr, succ, count, _ = model.stored(None)
+    number = np.diff(ptr)
+    kept = np.where(model.enabled, 1.0 if escape is None else 1 - escape, 0.0)
+    visits = np.maximum(model.visits + pseudo * number, 1.0 if pseudo == 0 else pseudo)
+    prob = np.repeat(kept, number) * (count + pseudo) / np.repeat(visits, number)
+    cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+    law = np.zeros(model.num_states)
+    law[start] = 1.0
+    return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis)
+
+
+def _run(lp: Any, basis: Any) -> Any:
+    """The solver after solving, begun at `basis` if that fits."""
+    import highspy
+
     solver = highspy.Highs()
     solver.silent()
     solver.setOptionValue("parallel", "off")
-    fits = basis is not None and (len(basis.col_status), len(basis.row_status)) == (len(objective), len(least_line))
-    if fits:
-        solver.setOptionValue("presolve", "off")
+    fits = basis is not None and (len(basis.col_status), len(basis.row_status)) == (lp.num_col_, lp.num_row_)
     try:
+        if fits:
+            solver.setOptionValue("presolve", "off")
         solver.passModel(lp)
         if fits:
             solver.setBasis(basis)
@@ -142,4 +151,4 @@ def _highs(
         raise Infeasible("some states are left for good before they were visited often enough")
     if status != highspy.HighsModelStatus.kOptimal:
         raise GosprlError(f"the fluid program was not solved: {solver.modelStatusToString(status)}")
-    return solver.getInfo().objective_function_value, np.array(solver.getSolution().row_dual), solver.getBasis()
+    return solver

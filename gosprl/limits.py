@@ -49,38 +49,31 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
     start
         The starting state, or its law [S]; by default `mdp.start`.
     """
-    return limit_of_mdp(mdp, *split(need, mdp.rows), _start_law(mdp, start))
+    return limit_of_mdp(mdp, *split(need, mdp.rows), start)
 
 
-def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], law: NDArray[np.float64]) -> float:
-    """`fluid_limit` for a need per row [R] and per state [S], and the law [S] of the start."""
+def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], start: ArrayLike | None) -> float:
+    """`fluid_limit` for a need per row [R] and per state [S]."""
+    law = _start_law(mdp, start)
     if not _can_meet(mdp, law, pair, state):
         return np.inf
     try:
-        flow = fluid.solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, np.ones(len(mdp.rows)), pair, state, law)
+        return fluid.solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, np.ones(len(mdp.rows)), pair, state, law).value
     except fluid.Infeasible:
         return np.inf
-    return flow.value
 
 
-def limit_of_model(
-    model: EmpiricalModel, pair: NDArray[np.int64], state: NDArray[np.int64], law: NDArray[np.float64]
-) -> float:
+def limit_of_model(model: EmpiricalModel, pair: NDArray[np.int64], state: NDArray[np.int64], start: int) -> float:
     """The same as if the frequencies seen were the dynamics, and rows never visited led wherever that helps most.
 
     An estimate, not a bound: for the need as it is and few samples a pair, it may be above or below the true limit.
     Resets cost nothing.
     """
-    ptr, succ, count, _ = model.stored(None)
-    prob = count / np.maximum(1, np.repeat(model.visits, np.diff(ptr)))
-    cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+    unvisited = ((model.visits == 0) & model.enabled).astype(float)
     try:
-        flow = fluid.solve(
-            model.rows, ptr, succ, prob, cost, pair, state, law, ((model.visits == 0) & model.enabled).astype(float)
-        )
+        return fluid.solve_model(model, pair, state, start, unvisited).value
     except fluid.Infeasible:
         return np.inf
-    return flow.value
 
 
 def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:

@@ -60,12 +60,10 @@ class Result:
 
         if self._start is None:
             return np.nan
-        law = np.zeros(self.model.num_states)
-        law[self._start] = 1.0
         try:
             if self._truth is not None:
-                return limit_of_mdp(self._truth, *self._need, law)
-            return limit_of_model(self.model, *self._need, law)
+                return limit_of_mdp(self._truth, *self._need, self._start)
+            return limit_of_model(self.model, *self._need, self._start)
         except GosprlError:
             return np.nan
 
@@ -78,6 +76,13 @@ class Result:
     def ratio(self) -> float:
         """Steps over the limit; nan if not all was met, or nothing was needed."""
         return self.steps / self.limit if self.met and 0 < self.limit < np.inf else np.nan
+
+    @property
+    def closeness(self) -> str:
+        """Limit and ratio in words; nothing where there is no ratio, or it would take long to show."""
+        if not self.met or self.model.num_states > SHOWN or np.isnan(self.ratio):
+            return ""
+        return f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"
 
     def __repr__(self) -> str:
         missing = int((self.unmet["needed"] - self.unmet["have"]).sum())
@@ -94,8 +99,8 @@ class Result:
             ("strategy", repr(self.strategy)),
             ("seed", repr(self.seed)),
         ]
-        if self.met and self.model.num_states <= SHOWN and self.ratio > 0:
-            lines.append(("limit", f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"))
+        if self.closeness:
+            lines.append(("limit", self.closeness))
         if self.resets:
             lines.append(("resets", f"{self.resets:,}"))
         if self.unreachable:

@@ -144,8 +144,7 @@ class Guarded:
     ) -> Attempt | GivenUp:
         samples = int(need.scalars[2])
         if self._model is not model:
-            self._begin(model)
-            self.settle(model, t - 1, samples, walked=False)
+            self._begin(model, (t - 1, samples))
         self.settle(model, t - 1, samples)
         if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
             self._due = None
@@ -161,9 +160,9 @@ class Guarded:
             self._due = (samples, self._steps[1] + max(self._steps[1], self._patience))
         return self._certified(model, need, s, t, rng)
 
-    def _begin(self, model: EmpiricalModel) -> None:
+    def _begin(self, model: EmpiricalModel, counted: tuple[int, int]) -> None:
         S, P = model.num_states, len(model.rows)
-        self._model, self._steps, self._counted, self._mode = model, [0, 0], (0, 0), None
+        self._model, self._steps, self._counted, self._mode = model, [0, 0], counted, None
         self._failed = False
         self._patience = math.ceil(P * math.log(S * P / self.delta))
         self._worth, self._valued, self._due = 0.0, -1, None

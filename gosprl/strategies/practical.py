@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from gosprl.confidence import KL, Intervals
 from gosprl.errors import GosprlError, InputError
-from gosprl.fluid import Flow, solve
+from gosprl.fluid import Flow, solve_model
 from gosprl.model import EmpiricalModel
 from gosprl.record import UNLIMITED
 from gosprl.strategies.base import Attempt, GivenUp
@@ -105,11 +105,6 @@ class Practical:
         return f"heuristic: scale {self.scale:g}"
 
     @property
-    def value(self) -> float:
-        """What the last plan foresaw from where it began."""
-        return self._paths.value
-
-    @property
     def work(self) -> dict[str, int]:
         return {**self._paths.work, "programs": self.programs}
 
@@ -163,8 +158,9 @@ class Practical:
 
     @staticmethod
     def _can_sample(model: EmpiricalModel, need: "Ledger", s: int) -> bool:
-        rows = slice(int(model.rows.ptr[s]), int(model.rows.ptr[s + 1]))
-        return bool(need.unmet[s]) and bool(np.any(model._counts.visits[rows] < need.pair[rows]))
+        from gosprl import _kernels
+
+        return bool(_kernels.fewest_visits(model.rows.ptr, model._counts.visits, need.pair, s) >= 0)
 
     def _price(self, model: EmpiricalModel, need: "Ledger", s: int, t: int) -> None:
         """Solve the program again, if its time has come or more is missing than it knew of.
@@ -189,19 +185,9 @@ class Practical:
         self._priced = (t + wait, (1 + AGAIN) * float(need.scalars[1]))
 
     def _solve(self, model: EmpiricalModel, need: "Ledger", s: int) -> Flow:
-        ptr, succ, count, _ = model.stored(None)
-        visits = model.visits
-        each = np.repeat(visits, np.diff(ptr))
-        if model.closed:
-            prob = (count + PSEUDO) / (each + PSEUDO * np.repeat(np.diff(ptr), np.diff(ptr)))
-            prob[~np.repeat(model.enabled, np.diff(ptr))] = 0.0
-            escape = None
-        else:
-            escape = np.where(model.enabled, self._paths.unseen(model), 0.0)
-            prob = (1 - np.repeat(escape, np.diff(ptr))) * count / np.maximum(1, each)
-        cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
-        law = np.zeros(model.num_states)
-        law[s] = 1.0
-        pair = np.where(model.enabled, np.maximum(need.pair - visits, 0), 0)
+        pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
         state = np.maximum(need.state - need.visits, 0)
-        return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, self._basis)
+        if model.closed:
+            return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
+        escape = np.where(model.enabled, self._paths.unseen(model), 0.0)
+        return solve_model(model, pair, state, s, escape, basis=self._basis)

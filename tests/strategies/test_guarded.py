@@ -20,8 +20,6 @@ ROOM = make("room20")
 class Idle:
     """A practical plan as bad as can be: always the first action, never mind what is needed."""
 
-    value = math.inf
-
     def attempt(self, model, need, s, t, rng):
         S, R = model.num_states, len(model.rows)
         return Attempt(model.rows.ptr[:-1].copy(), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), UNLIMITED)
