@@ -68,6 +68,13 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def number(name: str, value: Any) -> float:
+    """`value` as a finite float."""
+    if not _is_real(value) or not np.isfinite(value):
+        raise InputError(f"{name}: expected a finite number, got {value!r}")
+    return float(value)
+
+
 def open_unit(name: str, value: Any) -> float:
     """`value` as a float strictly between 0 and 1."""
     if not _is_real(value) or not 0 < value < 1:

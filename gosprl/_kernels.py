@@ -29,7 +29,7 @@ FAR = 1e150  # the largest weight of an edge
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 
 CONVERGED, ROUNDED, OUT_OF_SWEEPS, HUNGRY = 0, 1, 2, 3
-STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, SETTLED = 0, 1, 2, 3, 4, 5, 7  # as in `gosprl.record.Ended`
+STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, SETTLED, FOUND = 0, 1, 2, 3, 4, 5, 7, 8  # as in `gosprl.record.Ended`
 COUNTED, NO_ROOM, FOREIGN = 0, -1, -2  # of a transition; the latter two: a larger pool is needed, no candidate
 
 
@@ -278,6 +278,102 @@ def kl_intervals(
             if not closed:
                 each[r] = unseen_end(n, log_one, scale)
                 total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], n, S, log_a, log_b, scale)
+
+
+@njit(cache=True)
+def kl_means(total, visits, budget, lower, upper):
+    """Fill the ends {q : n kl(total/n, q) <= budget} of means of n numbers in [0, 1]; [0, 1] where there are none."""
+    for i in range(len(visits)):
+        n = visits[i]
+        lower[i], upper[i] = 0.0, 1.0
+        if n > 0:
+            k = min(max(total[i], 0.0), float(n))
+            upper[i] = kl_upper(k, n, budget[i])
+            lower[i] = 1.0 - kl_upper(n - k, n, budget[i])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What sets prove: the most that an average over the next state can be off
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def dearest(weight, room, mass):
+    """The most that `mass` can weigh, spread over slots with so much room each; what finds no room weighs nothing."""
+    sum_ = 0.0
+    for j in np.argsort(-weight, kind="mergesort"):
+        if weight[j] <= 0 or mass <= 0:
+            break
+        take = min(room[j], mass)
+        sum_ += take * weight[j]
+        mass -= take
+    return sum_
+
+
+@njit(cache=True)
+def lipschitz_errors(ptr, succ, count, up, down, extra, D, far_to, far_from, hubs, over, under):
+    """How far row averages of a function can be off whose differences are at most distances: V(i) - V(j) <= D[i, j].
+
+    For each row, `over` bounds (p - p_hat) V and `under` bounds (p_hat - p) V, for all p between p_hat - `down` and
+    p_hat + `up` on the stored successors, with `extra` mass at most on others. All mass that moves is taken to move by
+    way of one of the row's successors, the best of the `hubs` most frequent. `far_to`, `far_from` [S]: the largest
+    distance to and from each state.
+    """
+    for r in range(len(extra)):
+        begin, end = ptr[r], ptr[r + 1]
+        n = end - begin
+        more, less = extra[r], 0.0
+        for j in range(begin, end):
+            more += up[j]
+            less += down[j]
+        mass = min(more, less)
+        weight, room = np.empty(n + 1), np.empty(n + 1)
+        over[r] = under[r] = math.inf
+        for h in np.argsort(-count[begin:end], kind="mergesort")[:hubs]:
+            k = succ[begin + h]
+            towards, away = 0.0, 0.0  # (mass that p has more) + (mass that it has less), for both signs
+            for sign in range(2):
+                for j in range(n):
+                    i = succ[begin + j]
+                    weight[j] = D[i, k] if sign == 0 else D[k, i]
+                    room[j] = up[begin + j]
+                weight[n] = far_to[k] if sign == 0 else far_from[k]
+                room[n] = extra[r]
+                gained = dearest(weight, room, mass)
+                for j in range(n):
+                    i = succ[begin + j]
+                    weight[j] = D[k, i] if sign == 0 else D[i, k]
+                    room[j] = down[begin + j]
+                gained += dearest(weight[:n], room[:n], mass)
+                if sign == 0:
+                    towards = gained
+                else:
+                    away = gained
+            over[r] = min(over[r], towards)
+            under[r] = min(under[r], away)
+
+
+@njit(cache=True)
+def average_errors(ptr, succ, up, down, extra, V, highest, out):
+    """The most that p V can exceed p_hat V, over the same p; `highest` is the largest V of all states."""
+    for r in range(len(extra)):
+        begin, n = ptr[r], ptr[r + 1] - ptr[r]
+        value, room = np.empty(n + 1), np.empty(n + 1)
+        value[n], room[n] = highest, extra[r]
+        for j in range(n):
+            value[j], room[j] = V[succ[begin + j]], up[begin + j]
+        best = np.argsort(-value, kind="mergesort")
+        worst = np.argsort(value[:n], kind="mergesort")
+        out[r], i, j, given, taken = 0.0, 0, 0, 0.0, 0.0
+        while i <= n and j < n and value[best[i]] > value[worst[j]]:  # from the worst to the best, while that gains
+            move = min(room[best[i]] - given, down[begin + worst[j]] - taken)
+            out[r] += move * (value[best[i]] - value[worst[j]])
+            given += move
+            taken += move
+            if given >= room[best[i]]:
+                i, given = i + 1, 0.0
+            else:
+                j, taken = j + 1, 0.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -1295,16 +1391,20 @@ class Ledger(NamedTuple):
     visits: NDArray[np.int64]  # [S] N(s)
     unmet: NDArray[np.int64]  # [S] items of the state that are unmet
     missing: NDArray[np.int64]  # [S] samples that they lack
-    scalars: NDArray[np.int64]  # [4] states with unmet items, samples missing, needed ones collected, changes of mind
+    scalars: NDArray[np.int64]  # [4] states with unmet items, samples missing, needed ones collected, changes of mind:
+    # how often the set of the former was changed by what is needed, not by what was sampled
+    worth: NDArray[np.float64]  # [S] credited for a needed sample that leads there: set by strategies that keep accounts
+    credit: NDArray[np.float64]  # [1] the sum of that
 
 
 @njit(cache=True)
 def settle(ledger, row_ptr, visits, states):
     """Count anew what the given states lack."""
     scalars = ledger.scalars
-    scalars[3] += 1
+    another = False
     for s in states:
-        scalars[0] -= ledger.unmet[s] > 0
+        was = ledger.unmet[s] > 0
+        scalars[0] -= was
         scalars[1] -= ledger.missing[s]
         ledger.visits[s] = ledger.unmet[s] = ledger.missing[s] = 0
         for r in range(row_ptr[s], row_ptr[s + 1]):
@@ -1313,8 +1413,10 @@ def settle(ledger, row_ptr, visits, states):
             ledger.missing[s] += max(0, ledger.pair[r] - visits[r])
         ledger.unmet[s] += ledger.visits[s] < ledger.state[s]
         ledger.missing[s] += max(0, ledger.state[s] - ledger.visits[s])
+        another |= was != (ledger.unmet[s] > 0)
         scalars[0] += ledger.unmet[s] > 0
         scalars[1] += ledger.missing[s]
+    scalars[3] += another
 
 
 @njit(cache=True)
@@ -1331,6 +1433,8 @@ def note(counts, ledger, row, s_next, reward):
     ledger.missing[s] -= gained
     ledger.scalars[1] -= gained
     ledger.scalars[2] += gained
+    if gained > 0:
+        ledger.credit[0] += ledger.worth[s_next]
     fulfilled = 0
     fulfilled += counts.visits[row] == ledger.pair[row]
     fulfilled += ledger.visits[s] == ledger.state[s]
@@ -1370,7 +1474,7 @@ def fewest_visits(row_ptr, visits, pair, s):
 @njit(cache=True)
 def walk(
     row_ptr, ptr, succ, prob, rewards, bernoulli, counts, ledger, policy, random_policy, goals, limit, sample,
-    choices, uniforms, s, steps, events,
+    choices, uniforms, s, steps, events, threshold,
 ):  # fmt: skip
     """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform a step.
 
@@ -1378,8 +1482,8 @@ def walk(
 
     `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities; with `sample`,
     what is needed comes first. Writes (step, states unmet) into `events` at each change. Returns (state, steps made,
-    events written, why it stopped). A step to a successor that is no candidate is not made: (row, successor) then
-    stands in `events`, after those written.
+    events written, why it stopped). A reward above `threshold` ends the walk. A step to a successor that is no
+    candidate is not made. In both cases (row, successor) stands in `events`, after those written.
     """
     noted = 0
     closed = counts.scalars[3] != 0
@@ -1426,8 +1530,12 @@ def walk(
             events[noted, 0] = step + 1
             events[noted, 1] = ledger.scalars[0]
             noted += 1
-            if ledger.scalars[0] == 0:
-                return s, step + 1, noted, MET
+        if reward > threshold:
+            events[noted, 0] = row
+            events[noted, 1] = s
+            return s, step + 1, noted, FOUND
+        if ledger.scalars[0] != unmet and ledger.scalars[0] == 0:
+            return s, step + 1, noted, MET
         if goals[s]:
             return s, step + 1, noted, GOAL
         if sample and ledger.scalars[0] != unmet:

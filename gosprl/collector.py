@@ -41,6 +41,8 @@ class Collector:
         is given that only that has.
     seed
         Fixes everything that is random.
+    threshold
+        Stop at the first reward above this (`stop` is "found" then); by default rewards stop nothing.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Collector:
         strategy: Any = None,
         seed: int | None = None,
         model: EmpiricalModel | None = None,
+        threshold: float | None = None,
         **options: Any,
     ) -> None:
         if model is None:
@@ -64,7 +67,8 @@ class Collector:
         self._system_rng = np.random.default_rng(streams[1])
         need = as_requirement(need, model.rows)
         self._model = model
-        self.record = Record(model, need, np.random.default_rng(streams[0]))
+        above = np.inf if threshold is None else _checks.number("threshold", threshold)
+        self.record = Record(model, need, np.random.default_rng(streams[0]), above)
         self.attempts = 0
         self.given_up: GivenUp | None = None
         self._stop = ""
@@ -92,8 +96,8 @@ class Collector:
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to do: everything is met, or what is missing was given up."""
-        return self.record.met or self.given_up is not None
+        """Whether there is nothing left to do: everything is met, what is missing was given up, or a reward found."""
+        return self.record.met or self.given_up is not None or self.record.found is not None
 
     def ask(self, s: int) -> int:
         """The action to take in state s; asking again before telling gives the same answer."""
@@ -198,12 +202,15 @@ class Collector:
             unseen=_unseen(model, getattr(self.strategy, "delta", 0.1)),
             seed=self.seed,
             strategy=self.strategy,
+            found=record.found,
             _need=(np.maximum(pair - self._had[0], 0), np.maximum(state - self._had[1], 0)),
             _start=self._start,
             _truth=self._truth(),
         )
 
     def _why(self, interrupted: bool) -> str:
+        if self.record.found is not None:
+            return "found"
         if self.record.met:
             return "met"
         return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"
@@ -345,6 +352,7 @@ def collect(
     seed: int | None = None,
     max_steps: int | None = None,
     progress: bool | Callable[[Any], None] | None = None,
+    threshold: float | None = None,
     **options: Any,
 ) -> Result:
     """Walk `system` until `need` is collected; see `Collector`, and `gosprl.strategies` for the options."""
@@ -352,5 +360,5 @@ def collect(
     model = walked.model()
     if hasattr(walked, "requirement"):  # a system may have its own idea of what a number means
         need = walked.requirement(need, model)
-    collector = Collector(need=need, strategy=strategy, seed=seed, model=model, **options)
+    collector = Collector(need=need, strategy=strategy, seed=seed, model=model, threshold=threshold, **options)
     return collector.run(walked, max_steps, progress)

@@ -17,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.confidence import Intervals
+from gosprl.confidence import Confidence, Intervals
 from gosprl.errors import PrecisionError
 from gosprl.mdp import TabularMDP
+from gosprl.model import EmpiricalModel
 from gosprl.planner import METHODS, as_sets, solve
 from gosprl.progress import GoalProgress
 
 RELATIVE_ERROR = 1e-9
+OPTIMISTIC_ERROR = 1e-6  # of optimistic times: the sets are far wider
 
 Column = NDArray[np.float64]  # [S] D_{ss'} of one goal s'
 
@@ -126,3 +128,26 @@ def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
     ptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=len(mdp.rows)))])
     zeros = np.zeros(len(mdp.rows))
     return Intervals(ptr, mdp.succ[keep], prob, prob, zeros, zeros), 1 / scale
+
+
+def optimistic_times(
+    model: EmpiricalModel, family: Confidence, warm: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """[S, S] optimistic times from s to s': of the best dynamics in the sets, so never more than the true ones.
+
+    All goals share the sets, and each begins at the times `warm` [S, S], of an earlier plan or of the frequencies seen.
+    """
+    sets = as_sets(model.rows, family.intervals(model))
+    cost, S = np.ones(len(model.rows)), model.num_states
+    times = np.empty((S, S))
+    for g in range(S):
+        goal = np.zeros(S, dtype=bool)
+        goal[g] = True
+        start = None if warm is None else np.where(np.isfinite(warm[:, g]), warm[:, g], 0.0)
+        solution = solve(
+            *(sets, cost, goal, start, METHODS["modified-policy-iteration"]),
+            ratio=OPTIMISTIC_ERROR,
+            enabled=model.enabled,
+        )
+        times[:, g] = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)
+    return times

@@ -1,11 +1,12 @@
 """Record: the counts of a run, and what is still needed of them, kept together step by step."""
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.errors import InputError
 from gosprl.model import EmpiricalModel
 from gosprl.requirements import Found, Requirement, checked
 
@@ -27,16 +28,32 @@ class Ended(IntEnum):
     MET = 5  # everything needed is there
     TELEPORT = 6  # the system went somewhere else by itself
     SETTLED = 7  # an attempt that samples on the way gave a state all it needs
+    FOUND = 8  # a reward above the threshold
+
+
+class Find(NamedTuple):
+    """The first reward above the threshold: where it was, and when."""
+
+    state: int
+    action: int
+    next_state: int
+    reward: float
+    step: int
 
 
 class Record:
     """Model, requirement and the curve of states met; systems write every transition here."""
 
-    def __init__(self, model: EmpiricalModel, need: Requirement, rng: np.random.Generator) -> None:
+    def __init__(
+        self, model: EmpiricalModel, need: Requirement, rng: np.random.Generator, threshold: float = np.inf
+    ) -> None:
         from gosprl._kernels import Ledger
 
         S, R = model.num_states, len(model.rows)
         self.model, self.need, self.rng = model, need, rng
+        self.threshold = threshold  # a reward above it ends the run
+        self.found: Find | None = None
+        self.rewards = (-np.inf, np.inf)  # where they must be
         self.steps = 0
         self.resets = 0
         self.interrupted = False
@@ -49,6 +66,8 @@ class Record:
             unmet=np.zeros(S, dtype=np.int64),
             missing=np.zeros(S, dtype=np.int64),
             scalars=np.zeros(4, dtype=np.int64),
+            worth=np.zeros(S),
+            credit=np.zeros(1),
         )
         self._mark = -1
         self._state_needs = False
@@ -102,11 +121,25 @@ class Record:
         self.model.check(row, s_next)
         self._note(row, s_next, reward, step)
 
+    def find(self, row: int, s_next: int, reward: float) -> None:
+        """The last step brought a reward above the threshold."""
+        self.found = Find(*self.model.rows.pair(row), s_next, reward, self.steps)
+
     def _note(self, row: int, s_next: int, reward: float, step: bool) -> None:
+        low, high = self.rewards
+        if step and not low <= reward <= high:
+            s, a = self.model.rows.pair(row)
+            raise InputError(
+                f"rewards: expected rewards in [{low:g}, {high:g}], got {reward} at (s, a) = ({s}, {a}); if they are "
+                "in [low, high], let the system return (reward - low) / (high - low), of an environment with "
+                "gymnasium.wrappers.TransformReward"
+            )
         self.steps += step
         self.resets += not step
         self._pending.append((row, s_next, reward, self.steps))
         self._fresh[row] = self._fresh.get(row, 0) + 1
+        if step and reward > self.threshold and self.found is None:
+            self.find(row, s_next, reward)
         if len(self._pending) >= BUFFER:
             self.flush()
 
@@ -172,6 +205,8 @@ class Record:
 
     def ended(self, attempt: "Attempt", row: int, s_next: int, made: int) -> Ended | None:
         """Whether an attempt is over after `made` of its steps, the last by `row` to s_next."""
+        if self.found is not None:
+            return Ended.FOUND
         visits = int(self.model._counts.visits[row]) + self._fresh.get(row, 0)
         settled = False
         if self._state_needs or visits == self.ledger.pair[row]:

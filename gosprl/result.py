@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gosprl.errors import GosprlError
 from gosprl.model import EmpiricalModel
+from gosprl.record import Find
 
 if TYPE_CHECKING:
     from gosprl.mdp import TabularMDP
@@ -23,7 +24,7 @@ class Result:
     met: bool  # every requirement fulfilled
     steps: int  # transitions collected
     attempts: int  # plans made
-    stop: str  # "met" | "max_steps" | "unreachable" | "interrupted" | "failed", or "running" while it goes on
+    stop: str  # "met" | "found" | "max_steps" | "unreachable" | "interrupted" | "failed", "running" while it goes on
     counts: NDArray[np.int64] = field(repr=False)  # [S, A] visits, 0 where the action does not exist
     unmet: NDArray[np.void] = field(repr=False)  # (state, action or -1 for any, needed, have)
     unreachable: dict[int, str] = field(repr=False)  # states given up on, and which test said so
@@ -40,6 +41,7 @@ class Result:
     )
     seed: Any
     strategy: Any
+    found: Find | None  # the first reward above the threshold, if one was given and one was found
     _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(
         repr=False
     )  # per row [R], per state [S]: what the run added
@@ -101,6 +103,8 @@ class Result:
         ]
         if self.closeness:
             lines.append(("limit", self.closeness))
+        if self.found:
+            lines.append(("found", "reward {3:g} at state {0}, action {1}".format(*self.found)))
         if self.resets:
             lines.append(("resets", f"{self.resets:,}"))
         if self.unreachable:

@@ -72,6 +72,17 @@ for family in families:
 ends = [(k, n, budget) for n in (1, 7, 1000) for k in range(0, n + 1, 1 + n // 9) for budget in (0.01, 3.0, 80.0)]
 show("kl", [_kernels.kl_upper(*end) for end in ends])
 
+# certificates
+from gosprl import certificates
+visited = np.flatnonzero(model.visits > 0)
+means = np.append(model.visits[visited] * rng.random(len(visited)), [0.0, 3.0])
+show("means", *certificates.mean_intervals(np.append(model.visits[visited], [0, 3]), means, means, 0.1))
+for family in families:
+    slack = certificates.slack(model, family, visited)
+    show("slack", slack.up, slack.down, slack.extra)
+    show("lipschitz", *certificates.lipschitz_errors(slack, rng.uniform(0, 9, (S, S))))
+    show("averages", *certificates.average_errors(slack, rng.normal(size=S)))
+
 # candidates
 closed = gosprl.EmpiricalModel(S, exists, successors=likely > 1e-9)
 s, a, s_next, count = (part[:200] for part in model.transitions())

@@ -12,7 +12,9 @@ to what is under-sampled, or 1 where that was not computed. A practical step is 
 
 otherwise certified attempts go on, from the state where the walk is, until they bring a needed sample, or have made as
 many steps as all certified ones before, and at least P l: that happens at most log T times. The v_j cost a plan, so
-they are computed when the credit runs out, once an episode.
+none is computed before the credit runs out. Then one plan values all states, and with them the episodes to come, which
+are credited as their first samples are counted; until the credit runs out again and counts have doubled or goals were
+met. (In systems too large for plans over all states: the state of that moment, once an episode.)
 
 What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. With probability 1 - delta, in a
 communicating MDP, v_j <= D and T_c obeys the theorem's bound, so T does, up to a constant factor. Practical samples
@@ -30,6 +32,7 @@ from gosprl import _checks
 from gosprl.confidence import Confidence
 from gosprl.errors import GosprlError, InputError
 from gosprl.model import EmpiricalModel
+from gosprl.planner import Workspace
 from gosprl.record import UNLIMITED
 from gosprl.strategies.base import Attempt, GivenUp
 from gosprl.strategies.gosprl import Gosprl
@@ -38,6 +41,7 @@ from gosprl.strategies.practical import Practical
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
 
+VALUED_STATES = 500  # up to which all states are valued at once
 GIFT, SAMPLE = 4, 3  # what P l and a needed sample count in the credit: chosen by measurement, see the proof's page
 
 
@@ -89,6 +93,11 @@ class Guarded:
     _patience: int = field(init=False, repr=False, default=0)  # P l
     _worth: float = field(init=False, repr=False, default=0.0)  # sum of v_j - 1 where v_j was computed
     _valued: int = field(init=False, repr=False, default=-1)  # samples at the last episode for which it was
+    _ledger: "Ledger | None" = field(init=False, repr=False, default=None)  # where such sums are kept while walking
+    _values: Workspace | None = field(init=False, repr=False, default=None)
+    _priced: tuple[int, int] = field(init=False, repr=False, default=(-1, -1))  # of the goals, when all were valued
+    _since: int = field(init=False, repr=False, default=0)  # samples at that time
+    _limit: Any = field(init=False, repr=False, default=None)  # [R] visits at which they are worth valuing again
     _mode: int | None = field(init=False, repr=False, default=None)  # of the last attempt: 0 practical, 1 certified
     _due: tuple[int, int] | None = field(
         init=False, repr=False, default=None
@@ -125,7 +134,8 @@ class Guarded:
     @property
     def account(self) -> Account:
         """As of the last step that `settle` was told of; steps that the user only observed are on no side."""
-        credit = GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._worth
+        worth = self._worth + (0.0 if self._ledger is None else float(self._ledger.credit[0]))
+        credit = GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + worth
         return Account(self._steps[0], self._steps[1], self._counted[1], credit, self.kappa)
 
     def settle(self, model: EmpiricalModel, steps: int, samples: int, *, walked: bool = True) -> None:
@@ -144,28 +154,56 @@ class Guarded:
     ) -> Attempt | GivenUp:
         samples = int(need.scalars[2])
         if self._model is not model:
-            self._begin(model, (t - 1, samples))
+            self._begin(model, need, (t - 1, samples))
         self.settle(model, t - 1, samples)
         if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
             self._due = None
-        if self._due is None and self._allowed() < 1 and self._valued != samples and not need.unmet[s]:
-            self._valued = samples
-            if isinstance(given_up := self.certified.attempt(model, need, s, t, rng), GivenUp):
+        if self._due is None and self._allowed() < 1 and not need.unmet[s]:
+            if isinstance(given_up := self._appraise(model, need, s, t, rng), GivenUp):
                 return given_up
-            self._worth += max(0.0, self.certified.value - 1)
-            self.certified.restart()
         if self._due is None and self._allowed() >= 1:
             return self._practical(model, need, s, t, rng)
         if self._due is None:
             self._due = (samples, self._steps[1] + max(self._steps[1], self._patience))
         return self._certified(model, need, s, t, rng)
 
-    def _begin(self, model: EmpiricalModel, counted: tuple[int, int]) -> None:
+    def _appraise(
+        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
+    ) -> GivenUp | None:
+        """Value this episode, if it was not yet, and the ones to come."""
+        samples, all_states = int(need.scalars[2]), model.num_states <= VALUED_STATES
+        goals = (int(need.scalars[0]), int(need.scalars[3]))
+        if all_states and self._priced == goals and np.all(model.visits <= self._limit):
+            return None
+        value = np.inf
+        if all_states:
+            if self._values is None:
+                self._values = Workspace(model, self.certified._family)
+            values = self._values.plan(need.unmet > 0, np.ones(len(model.rows)), min(1e-3, 1 / (2 * t)), -1)[1]
+            value = float(values[s])
+            credited, self._priced, self._limit = self._since < samples, goals, 2 * model.visits + 1
+            need.worth[:] = np.where((need.unmet > 0) | np.isinf(values), 0.0, np.maximum(values - 1, 0.0))
+            self._since = samples
+            if credited:
+                return None
+        if self._valued == samples:
+            return None
+        self._valued = samples
+        if np.isinf(value):
+            if isinstance(given_up := self.certified.attempt(model, need, s, t, rng), GivenUp):
+                return given_up
+            value = self.certified.value
+            self.certified.restart()
+        self._worth += max(0.0, value - 1)
+        return None
+
+    def _begin(self, model: EmpiricalModel, need: "Ledger", counted: tuple[int, int]) -> None:
         S, P = model.num_states, len(model.rows)
         self._model, self._steps, self._counted, self._mode = model, [0, 0], counted, None
-        self._failed = False
+        self._failed, self._ledger = False, need
+        self._values, self._priced, self._since = None, (-1, -1), np.iinfo(np.int64).max
         self._patience = math.ceil(P * math.log(S * P / self.delta))
-        self._worth, self._valued, self._due = 0.0, -1, None
+        self._worth, self._valued, self._due = -float(need.credit[0]), -1, None
 
     def _allowed(self) -> int:
         """Practical steps that may be made now."""

@@ -13,6 +13,7 @@ class System(Protocol):
     """Something that can be stepped through. States and rows are those of the model it makes."""
 
     slice: int  # steps between two looks at the clock
+    all_states: bool  # whether all states can be come to; otherwise, those that are needed are those found
     state: int  # where it is: where the last transition led, recorded or not
 
     def model(self) -> EmpiricalModel:

@@ -25,6 +25,7 @@ class Gymnasium:
     """Steps through an environment, in Python."""
 
     slice = 1000
+    all_states = False
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         self.env = env

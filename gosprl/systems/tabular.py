@@ -19,6 +19,7 @@ class Tabular:
     """Simulates a known MDP; one uniform a step, and one more for a Bernoulli reward."""
 
     slice = 200_000
+    all_states = True
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.mdp = mdp
@@ -56,6 +57,7 @@ class Tabular:
             s, walked, noted, ended = _kernels.walk(
                 *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, each == 2, model._counts, record.ledger),
                 *(rows, probabilities, attempt.goals, attempt.limit, attempt.sample, choices, uniforms, s, now, events),
+                record.threshold,
             )
             self.state = s = int(s)
             self._ahead = self._ahead[each * walked :]
@@ -70,6 +72,10 @@ class Tabular:
                 model._grow(int(model._counts.length.max()))
             elif ended == _kernels.FOREIGN:
                 raise model.foreign(*events[noted].tolist())
+            elif ended == Ended.FOUND:
+                row, s_next = events[noted].tolist()
+                record.find(row, s_next, 1.0 if each == 2 else float(self._rewards[row]))
+                return s, made, Ended.FOUND
             elif ended != Ended.STEPS:
                 return s, made, Ended(ended)
             elif made >= attempt.horizon:

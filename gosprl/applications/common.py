@@ -1,0 +1,213 @@
+"""What the applications share: the run, the rules that say how many samples are needed where, the answers.
+
+An application is a rule, a `Requirement` that looks at the counts and asks for more until it has its guarantee, and an
+answer made from what was collected. All of them run as one collection: it can be watched, interrupted, cut short.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.collector import Collector
+from gosprl.confidence import FAMILIES, Confidence
+from gosprl.errors import InputError
+from gosprl.mdp import TabularMDP
+from gosprl.model import EmpiricalModel
+from gosprl.result import Result
+from gosprl.systems import as_system
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SHOWN = 8  # states listed before a list is cut
+
+
+class Rule:
+    """Samples of the rows that count, needed as `demand` says.
+
+    Rows that count are those of all states of a system that has all its states; otherwise those of the states found so
+    far. Of a terminal state nothing counts but, with `resets`, what its reset leads to.
+    """
+
+    resets = False
+
+    def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
+        self.pair = np.zeros(len(model.rows), dtype=np.int64)
+        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.all_states = all_states
+        self.counting = np.zeros(len(model.rows), dtype=bool)  # [R]
+        self._known = 0  # of the states found
+
+    def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
+        due = np.union1d(rows[self.counting[rows]], self._newly_counting(model))
+        changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
+        while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
+            more = self.proceed(model)
+            if more is None:
+                break
+            every = np.flatnonzero(self.counting)
+            changed.append(every[self._set(every, more[every])])
+        return np.concatenate([np.empty(0, dtype=np.int64), *changed])
+
+    def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Samples needed in total of each of `rows`, whose counts changed; by default as before."""
+        return self.pair[rows]
+
+    def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Asked when all that is needed is there: what is needed now [R], or None if that was all."""
+        return None
+
+    def _set(self, rows: Ints, need: Ints) -> NDArray[np.bool_]:
+        another = self.pair[rows] != need
+        self.pair[rows] = need
+        return another
+
+    def _newly_counting(self, model: EmpiricalModel) -> Ints:
+        if self.all_states:
+            new = np.arange(model.num_states if self._known == 0 else 0)
+            self._known = model.num_states
+        else:
+            new = np.array(model.discovered[self._known :], dtype=np.int64)
+            self._known = len(model.discovered)
+        if not new.size:
+            return new
+        rows = np.flatnonzero(np.isin(model.rows.state, new) & model.enabled)
+        if not self.resets:
+            rows = rows[~model.terminal[model.rows.state[rows]]]
+        self.counting[rows] = True
+        return rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer:
+    """What an application returns; `collected` is all that the run brought: counts, the model, the limit."""
+
+    collected: Result = field(kw_only=True)
+    guarantee: str = field(kw_only=True)  # what holds, and with which probability
+
+    @property
+    def steps(self) -> int:
+        """Steps walked."""
+        return self.collected.steps
+
+    @property
+    def stop(self) -> str:
+        """Why the walk ended: "met" if all that was asked for was reached."""
+        return self.collected.stop
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What to print, as (name, value)."""
+        return []
+
+    def __repr__(self) -> str:
+        shown = [*self.lines(), ("steps", f"{self.steps:,}"), ("stop", self.stop), ("guarantee", self.guarantee)]
+        width = max(len(name) for name, _ in shown)
+        return f"{type(self).__name__}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in shown)
+
+
+def family_of(confidence: str | Confidence, delta: float) -> Confidence:
+    """The sets of a named family at level delta, or the object given."""
+    if isinstance(confidence, str):
+        family: Confidence = _checks.choice("confidence", confidence, FAMILIES)(delta, 1.0)
+        return family
+    if isinstance(confidence, type) or not hasattr(confidence, "intervals"):
+        raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
+    return confidence
+
+
+def promise(confidence: str | Confidence, delta: float) -> str:
+    """The level at which all that is said holds, of named families and of objects with a level of their own."""
+    if isinstance(confidence, str):
+        return f"delta={delta:g}"
+    if scale_of(confidence) < 1:
+        return f"heuristic: scale {scale_of(confidence):g}"
+    return f"delta={confidence.delta:g}" if hasattr(confidence, "delta") else f"as {confidence!r} promises"
+
+
+def scale_of(confidence: str | Confidence) -> float:
+    """The width multiplier of the sets, which reward intervals take over."""
+    return float(getattr(confidence, "scale", 1.0))
+
+
+def run(
+    system: Any,
+    rule_of: Any,
+    *,
+    confidence: str | Confidence,
+    delta: float,
+    seed: int | None,
+    max_steps: int | None,
+    progress: Any,
+    rewards: bool = False,
+    strategy: Any = None,
+    **options: Any,
+) -> tuple[Any, Result]:
+    """(rule, result) of collecting what rule_of(model, all_states) asks for; with `rewards`, they must be in [0, 1]."""
+    walked = as_system(system)
+    mdp = getattr(walked, "mdp", None)
+    if isinstance(mdp, TabularMDP):
+        check_communicating(mdp)
+        if rewards:
+            check_rewards(mdp)
+    if strategy is None:
+        options = {"delta": delta, "confidence": confidence, **options}
+    model = walked.model()
+    rule = rule_of(model, bool(getattr(walked, "all_states", True)))
+    collector = Collector(need=rule, strategy=strategy, seed=seed, model=model, **options)
+    if rewards:
+        collector.record.rewards = (0.0, 1.0)
+    return rule, collector.run(walked, max_steps, progress)
+
+
+def check_communicating(mdp: TabularMDP) -> None:
+    """Raise the error that names what cannot be reached, unless every state can be from every other."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    S = mdp.num_states
+    row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
+    edges = (mdp.rows.state[row], mdp.succ)
+    for (source, target), what in (
+        (edges, f"from the start, state {mdp.start}, no action leads to"),
+        (edges[::-1], f"to the start, state {mdp.start}, no action leads back from"),
+    ):
+        graph = coo_array((np.ones(len(row)), (source, target)), shape=(S, S)).tocsr()
+        reached = np.zeros(S, dtype=bool)
+        reached[breadth_first_order(graph, mdp.start, return_predecessors=False)] = True
+        if not reached.all():
+            raise InputError(
+                f"system: expected a communicating MDP, where every state can be reached from every other; in "
+                f"{mdp.name}, {what} {listed(np.flatnonzero(~reached))}"
+            )
+
+
+def check_rewards(mdp: TabularMDP) -> None:
+    if mdp.rewards is None:
+        raise InputError(f"system: {mdp.name} has no rewards; give them, TabularMDP(P, rewards=R) with R [S, A]")
+    outside = np.flatnonzero((mdp.rewards < 0) | (mdp.rewards > 1))
+    if outside.size:
+        low, high = float(mdp.rewards.min()), float(mdp.rewards.max())
+        raise InputError(
+            f"rewards: expected rewards in [0, 1], got {mdp.rewards[outside[0]]:g} at (s, a) = "
+            f"{mdp.rows.pair(int(outside[0]))}; scale them: (R - low) / (high - low), here with low = {low:g}, "
+            f"high = {high:g}"
+        )
+
+
+def listed(states: Ints) -> str:
+    """States to be read by people: a long list is cut."""
+    shown = ", ".join(str(s) for s in states[:SHOWN].tolist())
+    noun = "state" if len(states) == 1 else "states"
+    return f"{noun} {shown}" + (f" and {len(states) - SHOWN} more" if len(states) > SHOWN else "")
+
+
+def dense(model: EmpiricalModel, per_row: Floats) -> Floats:
+    """[S, A] with nan where there is no such pair, or none that can be taken."""
+    exists = model.enabled & ~model.terminal[model.rows.state]
+    table = np.full((model.num_states, model.num_actions), np.nan)
+    table[model.rows.state[exists], model.rows.action[exists]] = per_row[exists]
+    return table

@@ -1,0 +1,80 @@
+"""Sparse reward discovery (section "Sparse Reward Discovery (TREASURE)"): b(s, a) = 1, or more, everywhere.
+
+A reward is hidden at one state-action pair, and nothing hints at where. Whoever has sampled every pair has found it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gosprl.applications.common import Answer, check_communicating
+from gosprl.collector import collect
+from gosprl.confidence import Confidence
+from gosprl.mdp import TabularMDP
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Treasure(Answer):
+    """Where the reward is: with a threshold, the first one above it; without, the pair with the largest mean."""
+
+    state: int | None  # None if nothing was found
+    action: int | None
+    reward: float  # that one, or that mean; the largest mean seen if nothing was found
+    covered: float  # share of the states that have all the samples asked for
+
+    @property
+    def found(self) -> bool:
+        return self.state is not None
+
+    def lines(self) -> list[tuple[str, str]]:
+        where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
+        return [("found", where), ("covered", f"{self.covered:.1%} of the states")]
+
+
+def find_treasure(
+    system: Any,
+    need: ArrayLike = 1,
+    *,
+    threshold: float | None = None,
+    delta: float = 0.1,
+    confidence: str | Confidence = "kl",
+    seed: int | None = None,
+    max_steps: int | None = None,
+    progress: Any = None,
+    **options: Any,
+) -> Treasure:
+    """Search a system for a reward, in as few steps as covering all of it takes.
+
+    Parameters
+    ----------
+    need
+        Samples of every pair, or an array [S] or [S, A]; more than one where the reward is paid only sometimes.
+    threshold
+        Stop at the first reward above this (`stop` is then "found"); by default at full coverage.
+    delta, confidence, options
+        Of the collector: see `gosprl.collect`.
+    """
+    if isinstance(system, TabularMDP):
+        check_communicating(system)
+    if options.get("strategy") is None:
+        options = {"delta": delta, "confidence": confidence, **options}
+    result = collect(system, need, seed=seed, max_steps=max_steps, progress=progress, threshold=threshold, **options)
+    model = result.model
+    means = np.where(model.visits > 0, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
+    best = int(means.argmax())
+    state, action = model.rows.pair(best)
+    reward, found = float(means[best]), bool(result.steps) and float(means[best]) > 0
+    if threshold is not None:
+        found = result.found is not None
+    if result.found is not None:
+        state, action, _, reward, _ = result.found
+    return Treasure(
+        state=state if found else None,
+        action=action if found else None,
+        reward=reward if result.steps else 0.0,
+        covered=float(result.curve["proportion"][-1]),
+        collected=result,
+        guarantee=result.guarantee,
+    )
