@@ -4,7 +4,7 @@
 what no collector can beat. Importing this registers the paper's domains as Gymnasium environments too.
 """
 
-from gosprl import envs
+from gosprl import applications, envs
 from gosprl.collector import Collector, collect
 from gosprl.confidence import KL, Bernstein, Confidence, Intervals, Known
 from gosprl.errors import CollectionError, GosprlError, InputError, PrecisionError
@@ -33,6 +33,7 @@ __all__ = [
     "Requirement",
     "Result",
     "TabularMDP",
+    "applications",
     "collect",
     "diameter_bound",
     "envs",

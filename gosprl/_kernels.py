@@ -1393,7 +1393,9 @@ class Ledger(NamedTuple):
     missing: NDArray[np.int64]  # [S] samples that they lack
     scalars: NDArray[np.int64]  # [4] states with unmet items, samples missing, needed ones collected, changes of mind:
     # how often the set of the former was changed by what is needed, not by what was sampled
-    worth: NDArray[np.float64]  # [S] credited for a needed sample that leads there: set by strategies that keep accounts
+    worth: NDArray[
+        np.float64
+    ]  # [S] credited for a needed sample that leads there: set by strategies that keep accounts
     credit: NDArray[np.float64]  # [1] the sum of that
 
 

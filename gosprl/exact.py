@@ -32,16 +32,16 @@ def policy_iteration(
         return
     policy = _attractor(sets, goal, usable)
     for _ in range(MAX_POLICIES):
-        v[inner] = _value(sets, cost, inner, policy[inner], v)
+        v[inner] = policy_value(sets, cost, inner, policy[inner], v)
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
-        best = _first_least(q, sets.row_ptr)
+        best = first_least(q, sets.row_ptr)
         better = inner[q[best[inner]] < v[inner] * (1 - IMPROVEMENT)]
         if better.size == 0:
             return
         policy[better] = best[better]
 
 
-def _value(
+def policy_value(
     sets: "Sets",
     cost: NDArray[np.float64],
     inner: NDArray[np.int64],
@@ -78,10 +78,10 @@ def _attractor(sets: "Sets", goal: NDArray[np.bool_], usable: NDArray[np.bool_])
     hops = np.where(goal, 0.0, np.inf)
     _kernels.lightest_paths(ptr, state, np.ones_like(weight), hops)
     closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
-    return _first_least(closest, sets.row_ptr)
+    return first_least(closest, sets.row_ptr)
 
 
-def _first_least(per_row: NDArray[np.float64], row_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
+def first_least(per_row: NDArray[np.float64], row_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
     """[S] the first row of each state where `per_row` is least."""
     least = np.repeat(np.minimum.reduceat(per_row, row_ptr[:-1]), np.diff(row_ptr))
     candidates = np.where(per_row == least, np.arange(len(per_row)), len(per_row))

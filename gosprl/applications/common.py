@@ -4,8 +4,9 @@ An application is a rule, a `Requirement` that looks at the counts and asks for 
 answer made from what was collected. All of them run as one collection: it can be watched, interrupted, cut short.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from gosprl.systems import as_system
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 SHOWN = 8  # states listed before a list is cut
 
@@ -62,7 +64,7 @@ class Rule:
         return None
 
     def _set(self, rows: Ints, need: Ints) -> NDArray[np.bool_]:
-        another = self.pair[rows] != need
+        another: NDArray[np.bool_] = self.pair[rows] != need
         self.pair[rows] = need
         return another
 
@@ -109,58 +111,64 @@ class Answer:
         return f"{type(self).__name__}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in shown)
 
 
-def family_of(confidence: str | Confidence, delta: float) -> Confidence:
-    """The sets of a named family at level delta, or the object given."""
-    if isinstance(confidence, str):
-        family: Confidence = _checks.choice("confidence", confidence, FAMILIES)(delta, 1.0)
-        return family
-    if isinstance(confidence, type) or not hasattr(confidence, "intervals"):
-        raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
-    return confidence
+@dataclass(frozen=True)
+class Walk:
+    """How to walk, as the user said: what all applications take."""
 
+    delta: float
+    confidence: str | Confidence
+    seed: int | None
+    max_steps: int | None
+    progress: Any
+    options: dict[str, Any]  # of the collector, `strategy` among them
 
-def promise(confidence: str | Confidence, delta: float) -> str:
-    """The level at which all that is said holds, of named families and of objects with a level of their own."""
-    if isinstance(confidence, str):
-        return f"delta={delta:g}"
-    if scale_of(confidence) < 1:
-        return f"heuristic: scale {scale_of(confidence):g}"
-    return f"delta={confidence.delta:g}" if hasattr(confidence, "delta") else f"as {confidence!r} promises"
+    def __post_init__(self) -> None:
+        _checks.open_unit("delta", self.delta)
+        self.family()
 
+    def family(self, share: float = 1.0) -> Confidence:
+        """The sets: those of a named family at a share of delta, or the object given."""
+        if isinstance(self.confidence, str):
+            family = _checks.choice("confidence", self.confidence, FAMILIES)
+            return family(share * self.delta, 1.0)
+        if isinstance(self.confidence, type) or not hasattr(self.confidence, "intervals"):
+            names = sorted(FAMILIES)
+            raise InputError(f"confidence: expected {names} or an object with intervals(), got {self.confidence!r}")
+        return self.confidence
 
-def scale_of(confidence: str | Confidence) -> float:
-    """The width multiplier of the sets, which reward intervals take over."""
-    return float(getattr(confidence, "scale", 1.0))
+    @property
+    def scale(self) -> float:
+        """The width multiplier of the sets, which reward intervals take over."""
+        return float(getattr(self.confidence, "scale", 1.0))
 
+    @property
+    def level(self) -> str:
+        """With which probability an answer is right."""
+        if self.scale < 1:
+            return f"heuristic: scale {self.scale:g}"
+        return f"delta={getattr(self.confidence, 'delta', self.delta):g}"
 
-def run(
-    system: Any,
-    rule_of: Any,
-    *,
-    confidence: str | Confidence,
-    delta: float,
-    seed: int | None,
-    max_steps: int | None,
-    progress: Any,
-    rewards: bool = False,
-    strategy: Any = None,
-    **options: Any,
-) -> tuple[Any, Result]:
-    """(rule, result) of collecting what rule_of(model, all_states) asks for; with `rewards`, they must be in [0, 1]."""
-    walked = as_system(system)
-    mdp = getattr(walked, "mdp", None)
-    if isinstance(mdp, TabularMDP):
-        check_communicating(mdp)
+    def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
+        """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""
+        walked = as_system(system)
+        mdp = getattr(walked, "mdp", None)
+        if isinstance(mdp, TabularMDP):
+            check_communicating(mdp)
+            if rewards:
+                check_rewards(mdp)
+        model = walked.model()
+        rule = rule_of(model, bool(getattr(walked, "all_states", True)))
+        collector = Collector(need=rule, seed=self.seed, model=model, **self.collecting)
         if rewards:
-            check_rewards(mdp)
-    if strategy is None:
-        options = {"delta": delta, "confidence": confidence, **options}
-    model = walked.model()
-    rule = rule_of(model, bool(getattr(walked, "all_states", True)))
-    collector = Collector(need=rule, strategy=strategy, seed=seed, model=model, **options)
-    if rewards:
-        collector.record.rewards = (0.0, 1.0)
-    return rule, collector.run(walked, max_steps, progress)
+            collector.record.rewards = (0.0, 1.0)
+        return rule, collector.run(walked, self.max_steps, self.progress)
+
+    @property
+    def collecting(self) -> dict[str, Any]:
+        """The collector's options: its sets are those of the answer, unless a strategy was chosen."""
+        if self.options.get("strategy") is None:
+            return {"delta": self.delta, "confidence": self.confidence, **self.options}
+        return self.options
 
 
 def check_communicating(mdp: TabularMDP) -> None:

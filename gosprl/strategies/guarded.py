@@ -159,7 +159,8 @@ class Guarded:
         if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
             self._due = None
         if self._due is None and self._allowed() < 1 and not need.unmet[s]:
-            if isinstance(given_up := self._appraise(model, need, s, t, rng), GivenUp):
+            given_up = self._appraise(model, need, s, t, rng)
+            if given_up is not None:
                 return given_up
         if self._due is None and self._allowed() >= 1:
             return self._practical(model, need, s, t, rng)

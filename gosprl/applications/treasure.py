@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gosprl.applications.common import Answer, check_communicating
+from gosprl.applications.common import Answer, Walk, check_communicating
 from gosprl.collector import collect
 from gosprl.confidence import Confidence
 from gosprl.mdp import TabularMDP
@@ -58,9 +58,9 @@ def find_treasure(
     """
     if isinstance(system, TabularMDP):
         check_communicating(system)
-    if options.get("strategy") is None:
-        options = {"delta": delta, "confidence": confidence, **options}
-    result = collect(system, need, seed=seed, max_steps=max_steps, progress=progress, threshold=threshold, **options)
+    walk = Walk(delta, confidence, seed, max_steps, progress, options)
+    walked = {"seed": seed, "max_steps": max_steps, "progress": progress, **walk.collecting}
+    result = collect(system, need, threshold=threshold, **walked)
     model = result.model
     means = np.where(model.visits > 0, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
     best = int(means.argmax())

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, dense, family_of, promise, run
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense
 from gosprl.certificates import NORMS, model_errors, slack
 from gosprl.confidence import Confidence
 from gosprl.errors import InputError
@@ -32,9 +32,7 @@ ALPHA = {"paper": 1.0, "decreasing": 0.01}  # of Phi, by default: as proved, and
 class Certified(Rule):
     """More samples of a row exactly while its set allows an error above eta."""
 
-    def __init__(
-        self, model: EmpiricalModel, all_states: bool, family: Confidence, eta: float, norm: str
-    ) -> None:
+    def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, eta: float, norm: str) -> None:
         super().__init__(model, all_states)
         self.family, self.eta, self.norm = family, eta, norm
 
@@ -146,20 +144,16 @@ def estimate_model(
     delta, confidence, options
         Level and family of the confidence sets, which collector and certificate share; other options of the collector.
     """
-    eta, delta = _checks.positive("eta", eta), _checks.open_unit("delta", delta)
+    walk = Walk(delta, confidence, seed, max_steps, progress, options)
+    eta, family = _checks.positive("eta", eta), walk.family()
     _checks.choice("norm", norm, NORMS)
-    family = family_of(confidence, delta)
     alpha = _alpha(rule, alpha_b)
     rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
         "certified": lambda model, all_states: Certified(model, all_states, family, eta, norm),
         "paper": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, False),
         "decreasing": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, True),
     }
-    made, result = run(
-        *(system, _checks.choice("rule", rule, rules)),
-        **{"confidence": confidence, "delta": delta, "seed": seed, "max_steps": max_steps, "progress": progress},
-        **options,
-    )
+    made, result = walk.run(system, _checks.choice("rule", rule, rules))
     model = result.model
     errors = np.full(len(model.rows), np.nan)
     rows = np.flatnonzero(made.counting)
@@ -172,7 +166,7 @@ def estimate_model(
         target=eta,
         samples=int(result.counts.sum()),
         collected=result,
-        guarantee=f"{promise(confidence, delta)}: every |p_hat - p| is at most its eta",
+        guarantee=f"{walk.level}: every |p_hat - p| is at most its eta",
     )
 
 

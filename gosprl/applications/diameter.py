@@ -2,7 +2,7 @@
 
     doubling   the paper's algorithm. W = 1, 2, 4, ...: estimate the model to eta / 2 in the l1 norm, eta = eps / W, and
                plan optimistically for every goal; until no optimistic time exceeds W. The estimation is certified
-               (`gosprl.applications.estimate_model`).
+               (`gosprl.applications.modest`).
     paper      the same with the printed requirement Phi.
     certified  ours: no W. Stop as soon as the sets prove a lower and an upper bound that are close enough.
 
@@ -12,8 +12,8 @@ v is off by eta / 2 times the span of v at most, where a step costs 1. With v = 
 precision (far below eps), D_hat = |v| / (1 - eta |v| / 2), never more than the printed (1 + 2 eta |v|) |v|, whose proof
 needs the factor 1 + eps twice more.
 
-`certified` needs far fewer samples, because mass that a row's set may move does not go across the MDP. With D_hat(s, s')
-the hitting times of the frequencies seen, a function h = D_hat(., g) changes by at most D_hat(i, j) from j to i; so a
+`certified` needs far fewer samples, because mass that a row's set may move does not go across the MDP. With D_hat the
+hitting times of the frequencies seen, a function h = D_hat(., g) changes by at most D_hat(i, j) from j to i; so a
 row's average of h is off by at most what moving its plausible mass over those distances weighs
 (`gosprl.certificates.lipschitz_errors`). If that is at most x < 1 for every row, D_{sg} <= D_hat(s, g) / (1 - x).
 """
@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
-from gosprl.applications import estimate_model as modest
-from gosprl.applications.common import Answer, Floats, Ints, Rule, dense, family_of, listed, promise, run
+from gosprl.applications import modest
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, listed
 from gosprl.certificates import lipschitz_errors, model_errors, slack
 from gosprl.confidence import Confidence
 from gosprl.distances import optimistic_times
@@ -35,7 +35,7 @@ from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 
 SPREAD = 1.5  # errors of rows that vary fall as visits^(-1/2), of others as 1 / visits: expected in between
-GROWTH = 4.0  # times the visits that are asked for at once, at most
+GROWTH = 2.0  # times the visits that are asked for at once, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +92,15 @@ def grow(visits: Ints, ratio: Floats, first: int) -> Ints:
     return np.where(ratio <= 1, 0, np.where(visits == 0, first, np.maximum(more, visits + 1)))
 
 
-class Certified(Rule):
-    """Until upper <= factor * lower."""
+class Timed(Rule):
+    """A rule that looks at the optimistic times between all states."""
 
     resets = True
+    values: Floats | None = None  # [S, S] as they were last time
+
+
+class Certified(Timed):
+    """Until upper <= factor * lower."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, factor: float) -> None:
         super().__init__(model, all_states)
@@ -103,7 +108,6 @@ class Certified(Rule):
         self.first = math.ceil(math.log(len(model.rows) * model.num_states)) + 2
         self.goal = (1 - 1 / factor) / 2  # for x: the other half is for the lower bound
         self.proved: Proved | None = None
-        self.values: Floats | None = None
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         return np.maximum(self.pair[rows], self.first)
@@ -120,10 +124,8 @@ class Certified(Rule):
         return grow(model.visits, proved.off / self.goal, self.first)
 
 
-class Doubling(Rule):
-    """The paper's algorithm; `need` says what estimating the model to eta / 2 takes."""
-
-    resets = True
+class Doubling(Timed):
+    """The paper's algorithm; `demand` says what estimating the model to eta / 2 takes."""
 
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, epsilon: float, printed: float | None
@@ -131,7 +133,6 @@ class Doubling(Rule):
         super().__init__(model, all_states)
         self.family, self.epsilon, self.printed = family, epsilon, printed  # the latter: delta of Phi
         self.W = 1.0
-        self.values: Floats | None = None
 
     @property
     def eta(self) -> float:
@@ -209,18 +210,14 @@ def estimate_diameter(
     A system that does not have all its states in advance (a Gymnasium environment) is taken to have those found. The
     reset from a terminal state counts as a step.
     """
-    epsilon, delta = min(1.0, _checks.positive("epsilon", epsilon)), _checks.open_unit("delta", delta)
-    family = family_of(confidence, delta)
-    rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
+    walk = Walk(delta, confidence, seed, max_steps, progress, options)
+    epsilon, family = min(1.0, _checks.positive("epsilon", epsilon)), walk.family()
+    rules: dict[str, Callable[[EmpiricalModel, bool], Timed]] = {
         "certified": lambda model, all_states: Certified(model, all_states, family, factor(epsilon)),
         "doubling": lambda model, all_states: Doubling(model, all_states, family, epsilon, None),
         "paper": lambda model, all_states: Doubling(model, all_states, family, epsilon, delta),
     }
-    made, result = run(
-        *(system, _checks.choice("rule", rule, rules)),
-        **{"confidence": confidence, "delta": delta, "seed": seed, "max_steps": max_steps, "progress": progress},
-        **options,
-    )
+    made, result = walk.run(system, _checks.choice("rule", rule, rules))
     model, counting = result.model, np.flatnonzero(made.counting)
     errors = np.full(len(model.rows), np.nan)
     errors[counting] = model_errors(slack(model, family, counting), "l1")
@@ -238,11 +235,11 @@ def estimate_diameter(
         errors=dense(model, errors),
         epsilon=epsilon,
         collected=result,
-        guarantee=f"{promise(confidence, delta)}: lower <= D <= diameter{_among(made, model)}",
+        guarantee=f"{walk.level}: lower <= D <= diameter{among(made, model)}",
     )
 
 
-def _among(rule: Rule, model: EmpiricalModel) -> str:
+def among(rule: Rule, model: EmpiricalModel) -> str:
     """What is taken for granted where states are found by walking."""
     if rule.all_states:
         return ""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, dense, promise, run, scale_of
-from gosprl.applications.estimate_model import more_samples
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense
+from gosprl.applications.modest import more_samples
 from gosprl.certificates import mean_intervals
 from gosprl.confidence import Confidence
 from gosprl.model import EmpiricalModel
@@ -68,22 +68,18 @@ def estimate_rewards(
 
     Rewards must be in [0, 1]. `confidence` are the sets by which the collector walks; other options are its as well.
     """
-    epsilon, delta = _checks.positive("epsilon", epsilon), _checks.open_unit("delta", delta)
-    scale = scale_of(confidence)
-    rule, result = run(
-        *(system, lambda model, all_states: Certified(model, all_states, epsilon, delta, scale)),
-        **{"confidence": confidence, "delta": delta, "seed": seed, "max_steps": max_steps, "progress": progress},
-        rewards=True,
-        **options,
+    walk = Walk(delta, confidence, seed, max_steps, progress, options)
+    epsilon, scale = _checks.positive("epsilon", epsilon), walk.scale
+    rule, result = walk.run(
+        system, lambda model, all_states: Certified(model, all_states, epsilon, delta, scale), rewards=True
     )
     mean, radius = rule.errors(result.model)
     unknown = ~rule.counting
     mean[unknown] = radius[unknown] = np.nan
-    level = f"delta={delta:g}" if scale >= 1 else promise(confidence, delta)
     return RewardEstimate(
         rewards=dense(result.model, mean),
         radius=dense(result.model, radius),
         epsilon=epsilon,
         collected=result,
-        guarantee=f"{level}: every mean reward is within its radius",
+        guarantee=f"{walk.level}: every mean reward is within its radius",
     )

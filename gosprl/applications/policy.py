@@ -1,0 +1,347 @@
+"""PAC policy learning (appendix "PAC-Policy Learning"): an epsilon-optimal policy for discounted rewards.
+
+Phases in the style of BESPOKE (Zanette, Kochenderfer and Brunskill, 2019), whose queries the collector answers. Its
+constants could not be had, and its guarantee is not the one used here. A phase:
+
+1. Bounds. `upper` is the value of the best dynamics and rewards in their sets, `lower` what the policy that is best by
+   the frequencies and mean rewards seen earns under the worst. If upper - lower <= epsilon everywhere, that is it: with
+   probability 1 - delta, lower <= V^policy <= V* <= upper.
+2. Allocation. The next gap to aim at is half of this one, or epsilon. Let w be the discounted visits of a policy, CI
+   what a row's reward and average of the value may be off, which falls as A(s, a) / sqrt(n(s, a)), and loss what taking
+   a row costs by what was seen. The policy may earn sum w CI more than it seems to, or less, and seems to earn
+   sum w loss less than the best. So: the least sum of n such that sum w (CI - loss), for all w and from every state,
+   is less than now by as much as the gap should be. That is BESPOKE's requirement on near-optimal policies, with each
+   policy's distance from the best in place of one threshold. It is a convex program in 1 / sqrt(n), with one constraint
+   for each w; the w that matter are found one after the other, by policy iteration for rewards CI - loss.
+3. Collect that, and again.
+
+A pair that only bad policies visit gets nothing more: that is what is saved against uniform sampling.
+
+Discounting as a stochastic shortest path: every step ends in an extra goal with probability 1 - gamma. Costs are then
+2 - r for the best case and 1 + r for the worst, both minimised by nature, so the planner's certificate bounds both.
+Terminal states are worth nothing; what a reset leads to is not planned with.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk
+from gosprl.certificates import average_errors, mean_intervals, slack
+from gosprl.confidence import Confidence, Intervals
+from gosprl.exact import first_least
+from gosprl.model import EmpiricalModel
+from gosprl.planner import METHODS, as_sets, solve
+from gosprl.rows import Rows
+
+ALLOCATIONS = ("bespoke", "uniform")
+CUTS = 30  # rounds of looking for a w that is worse than those known
+STARTS = 5  # of the states it may begin in, how many are looked at in a round
+POLICIES = 100
+PLAY = 1.02  # by how much a constraint may be violated by one not yet found
+GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
+FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What is known of values for the counts as they are."""
+
+    rows: Ints  # [S] the policy
+    value: Floats  # [S] its value by what was seen
+    lower: Floats  # [S]
+    upper: Floats  # [S]
+    width: Floats  # [R] what a row's reward and average of the value may be off
+    loss: Floats  # [R] what taking a row instead of the policy's costs, by what was seen
+
+
+class Discounted:
+    """The discounted problem over the counts of a model."""
+
+    def __init__(self, model: EmpiricalModel, family: Confidence, gamma: float, delta: float, scale: float) -> None:
+        self.model, self.family, self.gamma, self.delta, self.scale = model, family, gamma, delta, scale
+        rows = model.rows
+        self.rows = Rows(np.append(rows.ptr, len(rows) + 1), np.append(rows.action, 0), rows.num_actions)
+
+    def bounds(self, precision: float) -> Bounds:
+        model, gamma = self.model, self.gamma
+        lower_r, mean, upper_r = self.rewards()
+        sets = self._sets(self.family.intervals(model))
+        seen = self._sets(self._frequencies())
+        every = np.append(model.enabled, True)
+        # costs are at least 1, so values are at least 1 and at most 3 / (1 - gamma), all states are near the goal
+        v, q = self._least(seen, 2 - mean, every, precision)
+        policy = first_least(np.where(model.enabled, q, np.inf), model.rows.ptr)
+        value = 2 / (1 - gamma) - v
+        upper = 2 / (1 - gamma) - self._least(sets, 2 - upper_r, every, precision)[0]
+        chosen = np.zeros(len(every), dtype=bool)
+        chosen[policy] = chosen[-1] = True
+        lower = self._least(sets, 1 + lower_r, chosen, precision)[0] - 1 / (1 - gamma)
+        above, below = average_errors(slack(model, self.family, np.arange(len(model.rows))), value)
+        width = gamma * np.maximum(above, below) + np.maximum(upper_r - mean, mean - lower_r)
+        width[model.terminal[model.rows.state]] = 0.0
+        loss = np.maximum(q - v[model.rows.state], 0.0)
+        return Bounds(policy, value, np.maximum(lower, 0.0), np.minimum(upper, 1 / (1 - gamma)), width, loss)
+
+    def rewards(self) -> tuple[Floats, Floats, Floats]:
+        """(lower, mean, upper) of each row's mean reward [R]; 1/2 where nothing was seen, 0 in terminal states."""
+        model = self.model
+        visits = model.visits
+        lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, self.delta, self.scale)
+        mean = np.where(visits > 0, model.reward_sum / np.maximum(visits, 1), 0.5)
+        ended = model.terminal[model.rows.state]
+        return np.where(ended, 0.0, lower), np.where(ended, 0.0, mean), np.where(ended, 0.0, upper)
+
+    def transitions(self) -> tuple[Ints, NDArray[np.int32], Floats]:
+        """(ptr, succ, p) of the frequencies; a row never visited, or of a terminal state, stays where it is."""
+        sets = self._frequencies()
+        return sets.ptr, sets.succ, sets.lower
+
+    def _frequencies(self) -> Intervals:
+        model, R = self.model, len(self.model.rows)
+        ptr, succ, count, _ = model.stored()
+        row = np.repeat(np.arange(R), np.diff(ptr))
+        stay = (model.visits == 0) | model.terminal[model.rows.state]
+        keep = (count > 0) & ~stay[row]
+        row = np.append(row[keep], np.flatnonzero(stay))
+        succ = np.append(succ[keep], model.rows.state[stay]).astype(np.int32)
+        p = np.append(count[keep] / model.visits[row[: keep.sum()]], np.ones(stay.sum()))
+        order = np.argsort(row, kind="stable")
+        ptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=R))])
+        zeros = np.zeros(R)
+        return Intervals(ptr, succ[order], p[order], p[order], zeros, zeros)
+
+    def _sets(self, given: Intervals) -> Any:
+        """The sets of a row with the extra goal, state S, among its successors; terminal states stay where they are."""
+        gamma, model = self.gamma, self.model
+        S, R = model.num_states, len(model.rows)
+        ended = np.flatnonzero(model.terminal[model.rows.state])
+        length = np.diff(given.ptr)
+        keep = ~np.isin(np.repeat(np.arange(R), length), ended)
+        length[ended] = 0
+        row = np.repeat(np.arange(R), length)
+        rows = np.concatenate([row, ended, np.arange(R + 1)])
+        succ = np.concatenate([given.succ[keep], model.rows.state[ended], np.full(R + 1, S)]).astype(np.int32)
+        stop, stay = np.full(R + 1, 1 - gamma), np.full(len(ended), gamma)
+        stop[R] = 1.0
+        lower = np.concatenate([gamma * given.lower[keep], stay, stop])
+        upper = np.concatenate([gamma * given.upper[keep], stay, stop])
+        each, total = np.append(gamma * given.each, 0.0), np.append(gamma * given.total, 0.0)
+        each[ended] = total[ended] = 0.0
+        order = np.argsort(rows, kind="stable")
+        ptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=R + 1))])
+        return as_sets(self.rows, Intervals(ptr, succ[order], lower[order], upper[order], each, total))
+
+    def _least(self, sets: Any, cost: Floats, enabled: NDArray[np.bool_], precision: float) -> tuple[Floats, Floats]:
+        """(values [S], of rows [R]) of the least cost until the goal, never above the optimum."""
+        S = self.model.num_states
+        goal = np.arange(S + 1) == S
+        costs = np.append(cost, 1.0)
+        solution = solve(
+            *(sets, costs, goal, None, METHODS["modified-policy-iteration"]), precision=precision, enabled=enabled
+        )
+        return solution.v[:S] / (1 + solution.fall_ratio), solution.q[:-1]
+
+
+def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
+    """[R] samples of each row, the fewest in all by which what policies may be off falls to `ratio` of what it is."""
+    visits = np.maximum(problem.model.visits, 1).astype(float)
+    A = bounds.width * np.sqrt(visits)
+    cuts: list[tuple[Floats, float]] = []
+    n, target = visits, 0.0
+    for _ in range(CUTS):
+        worst, new = _worst_visits(problem, bounds, A / np.sqrt(n))
+        target = target or ratio * worst
+        if worst <= PLAY * target:
+            break
+        cuts += [(w * A, target + float(w @ bounds.loss)) for w in new]
+        n = _fewest(np.array([a for a, _ in cuts]), np.array([most for _, most in cuts]), visits)
+    return n
+
+
+def _worst_visits(problem: Discounted, bounds: Bounds, off: Floats) -> tuple[float, list[Floats]]:
+    """The largest w (off - loss), and some discounted visits w [R] for which it is largest, by the state they begin in.
+
+    They are those of one policy, the best for rewards off - loss: found by policy iteration.
+    """
+    from scipy.sparse import csr_array, eye_array
+    from scipy.sparse.linalg import splu
+
+    model, gamma = problem.model, problem.gamma
+    S, R = model.num_states, len(model.rows)
+    ptr, succ, p = problem.transitions()
+    P = csr_array((p, succ, ptr), shape=(R, S))
+    reward = np.where(model.enabled, off - bounds.loss, -np.inf)
+    policy = bounds.rows
+    for _ in range(POLICIES):
+        factors = splu((eye_array(S) - gamma * P[policy]).tocsc())
+        v = factors.solve(reward[policy])
+        q = reward + gamma * (P @ v)
+        best = first_least(-q, model.rows.ptr)
+        better = q[best] > v + 1e-9 * np.abs(v)
+        if not better.any():
+            break
+        policy = np.where(better, best, policy)
+    found = []
+    for s in np.argsort(-v)[:STARTS]:
+        w = np.zeros(R)
+        w[policy] = factors.solve((np.arange(S) == s).astype(float), trans="T")
+        found.append(w)
+    return float(v.max()), found
+
+
+def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
+    """The n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`; a [cuts, R], most [cuts].
+
+    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form.
+    Then all n grow by one factor until every cut holds.
+    """
+    from scipy.optimize import minimize
+
+    largest = 1 / np.sqrt(least)
+
+    def x_of(duals: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.minimum(np.cbrt(2 / (duals @ a)), largest))
+
+    def negative_dual(logs: Floats) -> tuple[float, Floats]:
+        duals = np.exp(logs)
+        x = x_of(duals)
+        excess = a @ x - most
+        return float(-(np.sum(x**-2.0) + duals @ excess)), -excess * duals
+
+    start = np.log(2 * least.sum() / most / len(a))
+    logs = minimize(negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(-30.0, 80.0)] * len(a)).x
+    n = x_of(np.exp(logs)) ** -2.0
+    over = float((a @ (1 / np.sqrt(n)) / most).max())
+    return np.asarray(np.maximum(n * max(1.0, over) ** 2, least))
+
+
+class Phases(Rule):
+    """Until upper - lower <= epsilon in all states that count."""
+
+    def __init__(
+        self,
+        model: EmpiricalModel,
+        all_states: bool,
+        problem: Discounted,
+        epsilon: float,
+        allocation: str,
+    ) -> None:
+        super().__init__(model, all_states)
+        self.problem, self.epsilon, self.allocation = problem, epsilon, allocation
+        S, P = model.num_states, len(model.rows)
+        self.first = math.ceil(FIRST * math.log(S * P / problem.delta))
+        self.samples: list[Ints] = []  # [R] visits at the end of each phase
+        self.gaps: list[float] = []  # upper - lower then
+
+    def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        return np.maximum(self.pair[rows], self.first)
+
+    def proceed(self, model: EmpiricalModel) -> Ints | None:
+        bounds = self.problem.bounds(self.precision)
+        states = np.unique(model.rows.state[self.counting])
+        gap = float((bounds.upper - bounds.lower)[states].max())
+        self.samples.append(model.visits.copy())
+        self.gaps.append(gap)
+        if gap <= self.epsilon:
+            return None
+        visits = np.maximum(model.visits, self.first)
+        if self.allocation == "uniform":
+            fewest = int(visits[self.counting].min())
+            return np.full(len(visits), math.ceil(fewest * min(GROWTH, max(1.05, (gap / self.epsilon) ** 2))))
+        n = allocate(self.problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
+        need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
+        if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds are wider than foreseen
+            wide = self.counting & (bounds.width > 0)
+            need[wide] = np.ceil(1.2 * visits[wide]).astype(np.int64)
+        return need
+
+    @property
+    def precision(self) -> float:
+        return 1e-3 * self.epsilon * (1 - self.problem.gamma)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearntPolicy(Answer):
+    """A policy, and bounds on what it earns and on the best."""
+
+    policy: Ints  # [S] action; -1 where nothing is known or there is nothing to do
+    lower: Floats  # [S] the policy earns at least this
+    upper: Floats  # [S] none earns more
+    value: Floats  # [S] what it earns by what was seen
+    gap: float  # largest upper - lower: it is optimal to within this
+    epsilon: float
+    gamma: float
+    phases: list[NDArray[np.int64]]  # [S, A] visits at the end of each phase
+
+    def lines(self) -> list[tuple[str, str]]:
+        known = self.policy >= 0
+        best = f"{self.value[known].min():.4g} to {self.value[known].max():.4g}" if known.any() else "unknown"
+        pairs = self.phases[-1][self.phases[-1] > 0] if self.phases else np.zeros(0)
+        spread = f"{pairs.min():,} to {pairs.max():,} samples a pair" if pairs.size else "none"
+        return [
+            ("policy", f"within {self.gap:.4g} of the best; {self.epsilon:g} was asked for"),
+            ("value", best),
+            ("phases", f"{len(self.phases)}, at the end {spread}"),
+        ]
+
+
+def learn_policy(
+    system: Any,
+    gamma: float,
+    epsilon: float,
+    *,
+    allocation: str = "bespoke",
+    delta: float = 0.1,
+    confidence: str | Confidence = "kl",
+    seed: int | None = None,
+    max_steps: int | None = None,
+    progress: Any = None,
+    **options: Any,
+) -> LearntPolicy:
+    """Learn a policy whose discounted value is within `epsilon` of the best, with probability 1 - delta.
+
+    Parameters
+    ----------
+    gamma
+        Discount, in (0, 1). Rewards must be in [0, 1], so values are at most 1 / (1 - gamma).
+    epsilon
+        How much less than the best the policy may earn, from any state.
+    allocation
+        `"bespoke"`: samples where near-optimal policies need them; `"uniform"`: the same number of every pair, for
+        comparison.
+    delta, confidence, options
+        Half of delta is for the confidence sets on the dynamics, which the collector walks by too, half for the
+        rewards'; other options of the collector.
+    """
+    walk = Walk(delta, confidence, seed, max_steps, progress, options)
+    gamma, epsilon = _checks.open_unit("gamma", gamma), _checks.positive("epsilon", epsilon)
+    if allocation not in ALLOCATIONS:
+        raise _checks.unknown("allocation", allocation, ALLOCATIONS)
+
+    def rule_of(model: EmpiricalModel, all_states: bool) -> Phases:
+        problem = Discounted(model, walk.family(0.5), gamma, delta / 2, walk.scale)
+        return Phases(model, all_states, problem, epsilon, allocation)
+
+    rule, result = walk.run(system, rule_of, rewards=True)
+    model = result.model
+    bounds = rule.problem.bounds(rule.precision)
+    states = np.unique(model.rows.state[rule.counting])
+    action = np.where(np.isin(np.arange(model.num_states), states), model.rows.action[bounds.rows], -1)
+    return LearntPolicy(
+        policy=action,
+        lower=bounds.lower,
+        upper=bounds.upper,
+        value=bounds.value,
+        gap=float((bounds.upper - bounds.lower)[states].max()) if states.size else 1 / (1 - gamma),
+        epsilon=epsilon,
+        gamma=gamma,
+        phases=[model.rows.to_dense(visits) for visits in rule.samples],
+        collected=result,
+        guarantee=f"{walk.level}: lower <= V^policy <= V* <= upper",
+    )
