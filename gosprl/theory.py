@@ -42,7 +42,7 @@ def lower_bound_two_state_chain(q: float, need: int) -> float:
 
 
 def lower_bound_epsilon_wheel(epsilons: ArrayLike, need: ArrayLike) -> float:
-    """sum_s b(s) (D_s - 1) / 2 + b(s): with probability at least 1/2, the samples take so many steps or more.
+    """sum_s (b(s) (D_s - 1) / 2 + b(s)): with probability at least 1/2, the samples take so many steps or more.
 
     On `epsilon_wheel(epsilons)` from the center, for b = `need` [S] samples of the S rim states, each b(s) at least
     6 log(2 S). Here D_s - 1 = 1 / epsilon_s, the steps from the center.
@@ -64,14 +64,14 @@ def lower_bound_epsilon_wheel(epsilons: ArrayLike, need: ArrayLike) -> float:
 def lower_bound_one_state_modification(mdp: TabularMDP, need: int) -> float:
     """(B - 1) D / 2: with probability at least 1/2, B = `need` samples of s_bar take more steps than that.
 
-    On `one_state_modification(mdp)`, from any start, whatever the collector knows and does. D is the diameter of `mdp`,
-    and D_{s_bar} of the changed MDP.
+    On `one_state_modification(mdp)`, from any start, whatever the collector knows and does; s_bar is the second of
+    `farthest_pair(mdp)`. D is the diameter of `mdp`, and D_{s_bar} of the changed MDP.
 
     The paper's lemma is for B above some threshold that depends on the collector and is not computed. B >= 1 + D log 2
-    is enough for all collectors: let v be the hitting times to s_bar, at most D, and N_t the samples of it before step
-    t. Then D N_t - v(s_t) - t falls on average at every step, by what lies, given the past, in an interval of length D.
-    From 0 or less it must come to (B - 1) D - T at the time T of the last sample, to at least (B - 1) D / 2 if
-    T <= (B - 1) D / 2: with probability at most exp(-(B - 1) / D), by Hoeffding's inequality.
+    is enough for all collectors: let v be the hitting times to s_bar, at most D, and N_t the samples of it in t steps.
+    Then D N_t - v(s_t) - t does not grow on average, and given the past its next value lies in an interval of length D.
+    From 0 or less it comes to (B - 1) D - T at the time T of the last sample, which is (B - 1) D / 2 or more if
+    T <= (B - 1) D / 2: with probability at most exp(-(B - 1) / D), by Hoeffding's inequality for supermartingales.
     """
     B, D = _checks.whole("need", need, 1), _diameter(mdp)
     least = 1 + D * math.log(2)
@@ -88,8 +88,9 @@ def lower_bound_hard_to_learn(states: int, actions: int, diameter: float, need: 
     what the samples take in expectation, from a state other than s_bar, if the special actions are known; the second
     is the price of learning.
 
-    The paper asks for B >= S A. It must also be that A >= 2 and D >= 2, say: with one action there is nothing to learn,
-    and with D = 1, where the special action never fails, each other action need fail but once.
+    From a theorem of Cohen et al. (2020); the paper asks for B >= S A. Here A >= 2 and D >= 2 are asked as well: with
+    one action there is nothing to learn, and with D = 1, where special actions never fail, every other action need fail
+    but once, so that the bound is wrong for large B.
     """
     S, A = _checks.whole("states", states, 2), _checks.whole("actions", actions, 2)
     D, B = _checks.positive("diameter", diameter), _checks.whole("need", need, 1)
@@ -281,7 +282,7 @@ class Orders:
         return diameter_bound(self.mdp, need) + self.burn_in
 
     def collect_by_state(self, need: ArrayLike) -> float:
-        """sum_s b(s) D_s + D_s^{3/2} S^2 A: the same, by the states where samples are needed."""
+        """sum_s (b(s) D_s + D_s^{3/2} S^2 A): the same, by the states where samples are needed."""
         return ssp_diameter_bound(self.mdp, need) + float(np.sum(self.D_s**1.5)) * self.S**2 * self.A
 
     def treasure(self) -> float:
