@@ -52,17 +52,8 @@ def epsilon_wheel(epsilons: ArrayLike) -> TabularMDP:
     return TabularMDP(parts, states=count + 1, actions=count, name=f"epsilon_wheel({count} epsilons)")
 
 
-def one_state_modification(mdp: TabularMDP) -> TabularMDP:
-    """`mdp` changed at one state: every action of s_bar leads to s_low, a pair with D_{s_low, s_bar} = D.
-
-    With all of B samples needed at s_bar, each but the first takes D steps or more on average. Of several such pairs
-    the first in order of (s_low, s_bar) is taken; the name of the result says which.
-
-    The change leaves the hitting times to s_bar as they are, and with them D_{s_bar} = D, which is all that the paper's
-    proof uses. That "the diameter is not affected", as the paper says, is true of many MDPs (RiverSwim, say) but not of
-    all: the times from s_bar to other states may grow, for instance by one on an `epsilon_wheel` of three equal
-    epsilons.
-    """
+def farthest_pair(mdp: TabularMDP) -> tuple[int, int]:
+    """(s_low, s_bar) with D_{s_low, s_bar} = D, the first such pair in order."""
     if not isinstance(mdp, TabularMDP):
         raise InputError(f"mdp: expected a TabularMDP, got {type(mdp).__name__}")
     if mdp.num_states < 2:
@@ -76,7 +67,21 @@ def one_state_modification(mdp: TabularMDP) -> TabularMDP:
             f"no policy leads surely from state {s} to state {s_next}"
         )
     s_low, s_bar = (int(i) for i in np.argwhere(times >= times.max() * (1 - TIE))[0])
+    return s_low, s_bar
 
+
+def one_state_modification(mdp: TabularMDP) -> TabularMDP:
+    """`mdp` changed at one state: every action of s_bar leads to s_low, where (s_low, s_bar) is its `farthest_pair`.
+
+    With all of B samples needed at s_bar, each but the first takes D steps or more on average. The name of the result
+    says which states they are.
+
+    The change leaves the hitting times to s_bar as they are, and with them D_{s_bar} = D, which is all that the paper's
+    proof uses. That "the diameter is not affected", as the paper says, is true of many MDPs (RiverSwim, say) but not of
+    all: the times from s_bar to other states may grow, for instance by one on an `epsilon_wheel` of three equal
+    epsilons.
+    """
+    s_low, s_bar = farthest_pair(mdp)
     entry_row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
     s, a = mdp.rows.state[entry_row], mdp.rows.action[entry_row]
     kept = s != s_bar

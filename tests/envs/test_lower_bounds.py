@@ -5,7 +5,13 @@ import pytest
 
 from gosprl.envs.chains import riverswim, toy3
 from gosprl.envs.gridworld import gridworld
-from gosprl.envs.lower_bounds import epsilon_wheel, hard_to_learn, one_state_modification, two_state_chain
+from gosprl.envs.lower_bounds import (
+    epsilon_wheel,
+    farthest_pair,
+    hard_to_learn,
+    one_state_modification,
+    two_state_chain,
+)
 from gosprl.errors import InputError
 from gosprl.mdp import TabularMDP
 
@@ -50,6 +56,7 @@ def test_epsilon_wheel_rejects_values(wrong):
 
 def test_one_state_modification_of_riverswim():
     mdp = riverswim(6)
+    assert farthest_pair(mdp) == (0, 5)
     changed = one_state_modification(mdp)
     expected = mdp.dense()
     expected[5] = [[1, 0, 0, 0, 0, 0]] * 2  # the longest way is from 0 to 5
