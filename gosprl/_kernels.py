@@ -316,7 +316,8 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, far_to, far_from, hub
 
     For each row, `over` bounds (p - p_hat) V and `under` bounds (p_hat - p) V, for all p between p_hat - `down` and
     p_hat + `up` on the stored successors, with `extra` mass at most on others. All mass that moves is taken to move by
-    way of one of the row's successors, the best of the `hubs` most frequent. `far_to`, `far_from` [S]: the largest
+    way of one of the row's successors, the best of the `hubs` most frequent; then either as much arrives there as
+    leaves (together), or each other successor gains or loses, not both (apart). `far_to`, `far_from` [S]: the largest
     distance to and from each state.
     """
     for r in range(len(extra)):
@@ -331,26 +332,23 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, far_to, far_from, hub
         over[r] = under[r] = math.inf
         for h in np.argsort(-count[begin:end], kind="mergesort")[:hubs]:
             k = succ[begin + h]
-            towards, away = 0.0, 0.0  # (mass that p has more) + (mass that it has less), for both signs
-            for sign in range(2):
+            for sign in range(2):  # of the difference
+                apart = extra[r] * (far_to[k] if sign == 0 else far_from[k])
+                weight[n], room[n] = (far_to[k] if sign == 0 else far_from[k]), extra[r]
                 for j in range(n):
                     i = succ[begin + j]
-                    weight[j] = D[i, k] if sign == 0 else D[k, i]
-                    room[j] = up[begin + j]
-                weight[n] = far_to[k] if sign == 0 else far_from[k]
-                room[n] = extra[r]
-                gained = dearest(weight, room, mass)
+                    weight[j], room[j] = (D[i, k] if sign == 0 else D[k, i]), up[begin + j]
+                together = dearest(weight, room, mass)
                 for j in range(n):
                     i = succ[begin + j]
-                    weight[j] = D[k, i] if sign == 0 else D[i, k]
-                    room[j] = down[begin + j]
-                gained += dearest(weight[:n], room[:n], mass)
+                    gain, loss = weight[j], (D[k, i] if sign == 0 else D[i, k])
+                    apart += max(up[begin + j] * gain, down[begin + j] * loss)
+                    weight[j], room[j] = loss, down[begin + j]
+                together += dearest(weight[:n], room[:n], mass)
                 if sign == 0:
-                    towards = gained
+                    over[r] = min(over[r], together, apart)
                 else:
-                    away = gained
-            over[r] = min(over[r], towards)
-            under[r] = min(under[r], away)
+                    under[r] = min(under[r], together, apart)
 
 
 @njit(cache=True)
