@@ -42,7 +42,7 @@ ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # rounds of looking for a w that is worse than those known
 STARTS = 5  # of the states it may begin in, how many are looked at in a round
 POLICIES = 100
-PLAY = 1.02  # by how much a constraint may be violated by one not yet found
+PLAY = 1.005  # by how much a constraint may be violated by one not yet found
 GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
 FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
 
@@ -202,20 +202,20 @@ def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
     """
     from scipy.optimize import minimize
 
-    largest = 1 / np.sqrt(least)
+    largest, unit = 1 / np.sqrt(least), float(least.sum())
 
     def x_of(duals: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.minimum(np.cbrt(2 / (duals @ a)), largest))
 
-    def negative_dual(logs: Floats) -> tuple[float, Floats]:
+    def negative_dual(logs: Floats) -> tuple[float, Floats]:  # in units of what is there: the first step is of size 1
         duals = np.exp(logs)
         x = x_of(duals)
         excess = a @ x - most
-        return float(-(np.sum(x**-2.0) + duals @ excess)), -excess * duals
+        return float(-(np.sum(x**-2.0) + duals @ excess)) / unit, -excess * duals / unit
 
-    start = np.log(2 * least.sum() / most / len(a))
-    logs = minimize(negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(-30.0, 80.0)] * len(a)).x
+    start = np.log(2 * unit / most / len(a))
+    logs = minimize(negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(x - 25, x + 25) for x in start]).x
     n = x_of(np.exp(logs)) ** -2.0
     over = float((a @ (1 / np.sqrt(n)) / most).max())
     return np.asarray(np.maximum(n * max(1.0, over) ** 2, least))
@@ -258,7 +258,7 @@ class Phases(Rule):
         need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
         if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds are wider than foreseen
             wide = self.counting & (bounds.width > 0)
-            need[wide] = np.ceil(1.2 * visits[wide]).astype(np.int64)
+            need[wide] = np.ceil(1.02 * visits[wide]).astype(np.int64)
         return need
 
     @property
@@ -278,16 +278,17 @@ class LearntPolicy(Answer):
     epsilon: float
     gamma: float
     phases: list[NDArray[np.int64]]  # [S, A] visits at the end of each phase
+    requested: NDArray[np.int64]  # [S, A] samples asked for in the last one; the walk brings others on its way
 
     def lines(self) -> list[tuple[str, str]]:
         known = self.policy >= 0
         best = f"{self.value[known].min():.4g} to {self.value[known].max():.4g}" if known.any() else "unknown"
-        pairs = self.phases[-1][self.phases[-1] > 0] if self.phases else np.zeros(0)
-        spread = f"{pairs.min():,} to {pairs.max():,} samples a pair" if pairs.size else "none"
+        asked = self.requested[self.requested > 0]
+        spread = f"{asked.min():,} to {asked.max():,} samples a pair asked for" if asked.size else "nothing asked for"
         return [
             ("policy", f"within {self.gap:.4g} of the best; {self.epsilon:g} was asked for"),
             ("value", best),
-            ("phases", f"{len(self.phases)}, at the end {spread}"),
+            ("phases", f"{len(self.phases)}, in the last {spread}"),
         ]
 
 
@@ -342,6 +343,7 @@ def learn_policy(
         epsilon=epsilon,
         gamma=gamma,
         phases=[model.rows.to_dense(visits) for visits in rule.samples],
+        requested=model.rows.to_dense(rule.pair),
         collected=result,
         guarantee=f"{walk.level}: lower <= V^policy <= V* <= upper",
     )
