@@ -42,6 +42,7 @@ ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # rounds of looking for a w that is worse than those known
 STARTS = 5  # of the states it may begin in, how many are looked at in a round
 POLICIES = 100
+ROUNDS, CLOSE = 2000, 1e-3  # of the convex program: steps of its duals at most, and how nearly it is solved
 PLAY = 1.005  # by how much a constraint may be violated by one not yet found
 GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
 FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
@@ -197,28 +198,20 @@ def _worst_visits(problem: Discounted, bounds: Bounds, off: Floats) -> tuple[flo
 def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
     """The n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`; a [cuts, R], most [cuts].
 
-    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form.
-    Then all n grow by one factor until every cut holds.
+    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form. A
+    dual grows while its cut is violated and shrinks while it has room: with one cut, x falls as its dual^(-1/3), and a
+    power of 3 would be right at once. Then all n grow by one factor until every cut holds.
     """
-    from scipy.optimize import minimize
-
-    largest, unit = 1 / np.sqrt(least), float(least.sum())
-
-    def x_of(duals: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.minimum(np.cbrt(2 / (duals @ a)), largest))
-
-    def negative_dual(logs: Floats) -> tuple[float, Floats]:  # in units of what is there: the first step is of size 1
-        duals = np.exp(logs)
-        x = x_of(duals)
-        excess = a @ x - most
-        return float(-(np.sum(x**-2.0) + duals @ excess)) / unit, -excess * duals / unit
-
-    start = np.log(2 * unit / most / len(a))
-    logs = minimize(negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(x - 25, x + 25) for x in start]).x
-    n = x_of(np.exp(logs)) ** -2.0
-    over = float((a @ (1 / np.sqrt(n)) / most).max())
-    return np.asarray(np.maximum(n * max(1.0, over) ** 2, least))
+    largest = 1 / np.sqrt(least)
+    duals = 2 * least.sum() / most / len(a)
+    for _ in range(ROUNDS):
+        x = np.minimum(np.cbrt(2 / np.maximum(duals @ a, 1e-300)), largest)
+        used = a @ x / most
+        room = float(duals @ (most * np.abs(1 - used)))
+        if used.max() < 1 + CLOSE and room < CLOSE * float(np.sum(x**-2.0)):
+            break
+        duals *= used**1.5
+    return np.asarray(np.maximum(x**-2.0 * max(1.0, float(used.max())) ** 2, least))
 
 
 class Phases(Rule):
