@@ -467,7 +467,7 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path, monkeypatch):
         (["learn-policy", "riverswim6", "--gamma", 1, "--epsilon", 1], "gamma: .*got 1.0"),
         (["learn-policy", "riverswim6", "--gamma", 0.9, "--epsilon", 0], "epsilon: "),
         (["learn-policy", "Taxi-v4", "--gamma", 0.9, "--epsilon", 1], r"rewards: expected rewards in \[0, 1\], got -1"),
-        (["best-state", "riverswim6"], r"rewards: expected those of a state to be the same"),
+        (["best-state", "riverswim6"], r"rewards: expected those of a state to be the same.*give means \[S\]"),
         (["find-treasure", "riverswim6", "--need", "many"], "need: expected a whole number or an .npy file, got"),
         (["find-treasure", "riverswim6", "--threshold", "nan"], "threshold: "),
         (["estimate-rewards", "riverswim6", "--epsilon", 1, "--noise", "gauss"], "noise: .*bernoulli, none"),
@@ -511,6 +511,19 @@ def test_a_domain_without_rewards_can_still_be_searched():
 def test_bad_rewards_exit_with_2(tmp_path, no_walk, verb, rewards, message):
     np.save(tmp_path / "r.npy", rewards)
     assert re.search(message, refused(verb, *RIVER3, *REWARDED[verb], "--rewards", tmp_path / "r.npy"))
+
+
+@pytest.mark.parametrize(
+    ("means", "low", "high"),
+    [([2.0, 2.0, 2.0], 0, 2), ([-3.0, -3.0, -3.0], -3, 0), ([-1.0, 0.0, 3.0], -1, 3)],
+)
+def test_rewards_outside_say_how_to_scale(tmp_path, means, low, high):
+    np.save(tmp_path / "r.npy", means)
+    arguments = ["estimate-rewards", *RIVER3, "--epsilon", 0.5, "--rewards", tmp_path / "r.npy"]
+    message = refused(*arguments)
+    assert f"scale them: (R - low) / (high - low), here with low = {low}, high = {high}" in message
+    np.save(tmp_path / "r.npy", (np.array(means) - low) / (high - low))
+    assert run(*arguments).exit_code == 0
 
 
 def test_rewards_are_one_array(tmp_path):
