@@ -195,10 +195,15 @@ def check_communicating(mdp: TabularMDP) -> None:
 
 def check_rewards(mdp: TabularMDP) -> None:
     if mdp.rewards is None:
-        raise InputError(f"system: {mdp.name} has no rewards; give them, TabularMDP(P, rewards=R) with R [S, A]")
+        raise InputError(
+            f"system: {mdp.name} has no rewards; give them, TabularMDP(P, rewards=R) with R [S, A], or "
+            "mdp.with_rewards(R)"
+        )
     outside = np.flatnonzero((mdp.rewards < 0) | (mdp.rewards > 1))
     if outside.size:
         low, high = float(mdp.rewards.min()), float(mdp.rewards.max())
+        if low == high:  # any range with 0 in it will do
+            low, high = min(low, 0.0), max(high, 0.0)
         raise InputError(
             f"rewards: expected rewards in [0, 1], got {mdp.rewards[outside[0]]:g} at (s, a) = "
             f"{mdp.rows.pair(int(outside[0]))}; scale them: (R - low) / (high - low), here with low = {low:g}, "

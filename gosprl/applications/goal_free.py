@@ -45,6 +45,7 @@ from gosprl.exact import policy_value
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.planner import as_sets, plan
+from gosprl.rows import Rows
 
 SPARE = 1e-3  # the part of epsilon that is kept for the precision of plans
 
@@ -147,6 +148,24 @@ class Printed(CertifiedDiameter):
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
 
 
+def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float) -> Floats:
+    """[R] the cost of each row, from costs [S] or [S, A], which are checked; by default 1."""
+    if costs is None:
+        return np.ones(len(rows))
+    given, shape = _checks.floats("costs", costs), (rows.num_states, rows.num_actions)
+    if given.shape not in (shape[:1], shape):
+        raise InputError(f"costs: expected [S] = {shape[:1]} or [S, A] = {shape}, got shape {given.shape}")
+    cost = given[rows.state] if given.ndim == 1 else given[rows.state, rows.action]
+    bad = np.flatnonzero(~((cost >= c_min) & (cost <= 1)))
+    if bad.size:
+        raise InputError(
+            f"costs: expected costs in [c_min, 1] = [{c_min:g}, 1], got {cost[bad[0]]:g} at (s, a) = "
+            f"{rows.pair(int(bad[0]))}; divide larger ones by their maximum, explore with a smaller c_min for "
+            "smaller ones"
+        )
+    return np.ascontiguousarray(cost)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Explored(Answer):
     """Plans for any goal and costs, without another step."""
@@ -197,25 +216,7 @@ class Explored(Answer):
         return as_sets(self._known.rows, Known(self._known).intervals())
 
     def _costs(self, costs: ArrayLike | None) -> Floats:
-        if costs is None:
-            return np.ones(len(self._known.rows))
-        given, shapes = _checks.floats("costs", costs), ((self._known.num_states,), self._dense_shape)
-        if given.shape not in shapes:
-            raise InputError(f"costs: expected [S] = {shapes[0]} or [S, A] = {shapes[1]}, got shape {given.shape}")
-        rows = self._known.rows
-        cost = given[rows.state] if given.ndim == 1 else given[rows.state, rows.action]
-        bad = np.flatnonzero(~((cost >= self.c_min) & (cost <= 1)))
-        if bad.size:
-            raise InputError(
-                f"costs: expected costs in [c_min, 1] = [{self.c_min:g}, 1], got {cost[bad[0]]:g} at (s, a) = "
-                f"{rows.pair(int(bad[0]))}; divide larger ones by their maximum, explore with a smaller c_min for "
-                "smaller ones"
-            )
-        return np.ascontiguousarray(cost)
-
-    @property
-    def _dense_shape(self) -> tuple[int, int]:
-        return self._known.num_states, self._known.num_actions
+        return row_costs(costs, self._known.rows, self.c_min)
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
         goal = _checks.index("goal", goal, self._known.num_states, "a state")
