@@ -8,7 +8,7 @@ ten times too narrow go wrong.
 
 Two promises do not come from confidence sets. A treasure paid with probability PAID and sampled NEED times is missed
 with probability (1 - PAID)^NEED; the test must reject a need of 1. Successive Rejects is wrong with probability at most
-`error_bound`; the test must reject the same claim of a fiftieth of the budget.
+`error_bound`; the test must reject the same claim of a hundredth of the budget.
 
     python -m evidence.guarantees [--runs 400]      writes evidence/results/guarantees.md
 """
@@ -139,7 +139,7 @@ def another_state_is_best(seed, confidence):
 
 def treasure_is_missed(seed, need):
     rewards = np.zeros((6, 2))
-    rewards[4, 1] = PAID
+    rewards[5, 0] = PAID
     mdp = gosprl.TabularMDP(gosprl.envs.make("riverswim6").dense(), rewards=rewards, noise="bernoulli")
     return not applications.find_treasure(mdp, need, threshold=0.5, seed=seed).found
 
@@ -216,7 +216,7 @@ def main():
         failed = count(treasure_is_missed, [(seed, need) for seed in range(runs)])
         report(f"find_treasure, need {need}", "-", failed, missed)
     bound = error_bound([0.3, 0.4, 0.5, 0.6], BUDGET)
-    for budget in (BUDGET, BUDGET // 50):
+    for budget in (BUDGET, BUDGET // 100):
         failed = count(rejects_the_best, [(seed, budget) for seed in range(runs)])
         report(f"best_state, budget {budget}", "-", failed, bound)
     RESULT.write_text("\n".join(lines) + "\n")
