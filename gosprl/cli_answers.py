@@ -16,10 +16,9 @@ from rich.table import Table
 
 import gosprl
 from gosprl import applications
-from gosprl.cli_shared import announce_compiling, facts, live, out, print_error, summary, walked
+from gosprl.cli_shared import announce_compiling, facts, live, out, print_error, summary
 
 LISTED = 50  # states of a policy that are printed
-REACHED = ("met", "found")  # stops that mean: all that was asked for
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,9 @@ def run(
     except gosprl.CollectionError as error:
         _end_failed(asked, error)
     told = _ending(asked, answer, answer.collected.seed) | _answered(answer) | more(answer)
-    ends = [*walked(answer.collected), ("stop", answer.stop), ("guarantee", answer.guarantee)]
-    shown = [facts(asked.env, [*answer.lines(), *ends]), *([_per_state(told, listed)] if listed else [])]
+    shown = [facts(asked.env, [*answer.lines(), *answer.ending()]), *([_per_state(told, listed)] if listed else [])]
     _print_and_save(asked, told, shown)
-    raise typer.Exit(130 if answer.stop == "interrupted" else 0 if answer.stop in REACHED else 1)
+    raise typer.Exit(130 if answer.stop == "interrupted" else 0 if answer.reached else 1)
 
 
 def _end_failed(asked: Asked, error: gosprl.CollectionError) -> NoReturn:

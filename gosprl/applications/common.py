@@ -101,12 +101,23 @@ class Answer:
         """Why the walk ended: "met" if all that was asked for was reached."""
         return self.collected.stop
 
+    @property
+    def reached(self) -> bool:
+        """Whether that is all that was asked for."""
+        return self.stop == "met"
+
     def lines(self) -> list[tuple[str, str]]:
         """What to print, as (name, value)."""
         return []
 
+    def ending(self) -> list[tuple[str, str]]:
+        """How the walk ended, and where it still lacks samples."""
+        lacking = np.unique(self.collected.unmet["state"])
+        missing = [("missing", f"samples of {listed(lacking)}")] if lacking.size else []
+        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", self.guarantee)]
+
     def __repr__(self) -> str:
-        shown = [*self.lines(), ("steps", f"{self.steps:,}"), ("stop", self.stop), ("guarantee", self.guarantee)]
+        shown = [*self.lines(), *self.ending()]
         width = max(len(name) for name, _ in shown)
         return f"{type(self).__name__}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in shown)
 
