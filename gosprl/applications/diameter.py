@@ -226,7 +226,7 @@ def estimate_diameter(
     eta = 2 * float(np.nanmax(errors, initial=0.0)) if counting.size else 4.0
     upper = prove(model, family, counting).upper
     if eta * lower < 2:
-        upper = min(upper, lower * (1 + 1e-6) / (1 - eta * lower * (1 + 1e-6) / 2))
+        upper = min(upper, longest / (1 - eta * longest / 2))
     return DiameterEstimate(
         diameter=upper,
         lower=lower,

@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk
 from gosprl.applications.diameter import Certified as CertifiedDiameter
-from gosprl.applications.diameter import Proved, among, factor, grow, prove
+from gosprl.applications.diameter import Proved, among, grow, prove
 from gosprl.confidence import Confidence, Known
 from gosprl.errors import InputError
 from gosprl.exact import policy_value
@@ -47,6 +47,7 @@ from gosprl.model import EmpiricalModel
 from gosprl.planner import as_sets, plan
 from gosprl.rows import Rows
 
+ESTIMATED = 1.25  # times the diameter at most, where the paper's rule has to estimate it first
 SPARE = 1e-3  # the part of epsilon that is kept for the precision of plans
 
 
@@ -128,7 +129,7 @@ class Printed(CertifiedDiameter):
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, task: Task, delta: float, alpha: float
     ) -> None:
-        super().__init__(model, all_states, family, factor(min(1.0, task.epsilon)))
+        super().__init__(model, all_states, family, ESTIMATED)
         self.task, self.delta, self.alpha = task, delta, alpha
         self.diameter = task.diameter
 
@@ -203,10 +204,10 @@ class Explored(Answer):
         return values
 
     def lines(self) -> list[tuple[str, str]]:
-        optimal = f"within {self.proved:.4g} of the best" if math.isfinite(self.proved) else "nothing is proved yet"
-        among = f", of those that take at most {self.theta:g} times as long as they must" if self._added else ""
+        among = f" of those that take at most {self.theta:g} times as long as they must" if self._added else ""
+        optimal = f"within {self.proved:.4g} of the best{among}" if math.isfinite(self.proved) else "nothing is proved"
         return [
-            ("policies", f"{optimal}{among}; {self.epsilon:g} was asked for"),
+            ("policies", f"{optimal}; {self.epsilon:g} was asked for"),
             ("goals, costs", f"any of {self.model.num_states} states, in [{self.c_min:g}, 1]"),
             ("diameter", f"at most {self.diameter:.4g}"),
         ]
