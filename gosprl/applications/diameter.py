@@ -30,7 +30,7 @@ from gosprl.applications import modest
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, listed
 from gosprl.certificates import lipschitz_errors, model_errors, slack
 from gosprl.confidence import Confidence
-from gosprl.distances import optimistic_times
+from gosprl.distances import OPTIMISTIC_ERROR, optimistic_times
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 
@@ -225,7 +225,8 @@ def estimate_diameter(
     lower = largest(values, model, counting)
     eta = 2 * float(np.nanmax(errors, initial=0.0)) if counting.size else 4.0
     upper = prove(model, family, counting).upper
-    if eta * lower < 2:
+    longest = lower * (1 + 2 * OPTIMISTIC_ERROR)  # what the optimistic policies take in their own dynamics at most
+    if eta * longest < 2:
         upper = min(upper, longest / (1 - eta * longest / 2))
     return DiameterEstimate(
         diameter=upper,
