@@ -247,6 +247,7 @@ class Phases(Rule):
         if self.allocation == "uniform":
             fewest = int(visits[self.counting].min())
             return np.full(len(visits), math.ceil(fewest * min(GROWTH, max(1.05, (gap / self.epsilon) ** 2))))
+        bounds.width[~self.counting] = 0.0  # what was never found could be off by anything, and is never sampled
         n = allocate(self.problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
         need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
         if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds are wider than foreseen
