@@ -7,7 +7,8 @@ from scipy.optimize import LinearConstraint, minimize
 
 import gosprl
 from gosprl.applications import policy
-from gosprl.applications.policy import _fewest
+from gosprl.applications.policy import Discounted, _fewest
+from gosprl.certificates import mean_intervals, slack
 from gosprl.envs.tabular_env import TabularEnv
 
 
@@ -82,3 +83,15 @@ def test_states_that_are_never_found_ask_for_nothing():
     learnt = gosprl.applications.learn_policy(env, 0.5, 0.2, seed=0, max_steps=30_000)
     assert learnt.stop == "met"
     assert len(learnt.phases) <= 8
+
+
+def test_a_state_never_visited_may_be_worth_everything():
+    """State 0 was seen to lead to itself and to earn nothing: all that it may be off by is in its way to state 1."""
+    gamma, visits, family = 0.8, 50, gosprl.KL(0.05)
+    model = gosprl.EmpiricalModel(2, 1)
+    model.update(np.zeros(visits, dtype=int), np.zeros(visits, dtype=int), np.zeros(visits, dtype=int))
+    bounds = Discounted(model, family, gamma, 0.05, 1.0).bounds(1e-9)
+    unseen = slack(model, family, np.array([0])).extra[0]
+    reward = mean_intervals(model.visits, model.reward_sum, model.reward_sq, 0.05)[1][0]
+    assert 0 < unseen < 1
+    assert bounds.width[0] == pytest.approx(gamma * unseen / (1 - gamma) + reward)
