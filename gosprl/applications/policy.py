@@ -82,7 +82,11 @@ class Discounted:
         chosen = np.zeros(len(every), dtype=bool)
         chosen[policy] = chosen[-1] = True
         lower = self._least(sets, 1 + lower_r, chosen, precision)[0] - 1 / (1 - gamma)
-        above, below = average_errors(slack(model, self.family, np.arange(len(model.rows))), value)
+        moves = slack(model, self.family, np.arange(len(model.rows)))
+        # unseen mass may go to states never visited, whose value by what was seen says nothing: they may be worth all
+        never = ~model.terminal & ~np.isin(np.arange(model.num_states), model.rows.state[model.visits > 0])
+        above, _ = average_errors(moves, np.where(never, 1 / (1 - gamma), value))
+        _, below = average_errors(moves, np.where(never, 0.0, value))
         width = gamma * np.maximum(above, below) + np.maximum(upper_r - mean, mean - lower_r)
         width[model.terminal[model.rows.state]] = 0.0
         loss = np.where(model.enabled, np.maximum(q - v[model.rows.state], 0.0), 0.0)
@@ -247,6 +251,7 @@ class Phases(Rule):
         if self.allocation == "uniform":
             fewest = int(visits[self.counting].min())
             return np.full(len(visits), math.ceil(fewest * min(GROWTH, max(1.05, (gap / self.epsilon) ** 2))))
+        bounds.width[~self.counting] = 0.0  # what was never found could be off by anything, and is never sampled
         n = allocate(self.problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
         need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
         if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds are wider than foreseen
