@@ -85,5 +85,5 @@ def find_treasure(
         covered=float(result.curve["proportion"][-1]),
         threshold=threshold,
         collected=result,
-        guarantee=result.guarantee,
+        guarantee=f"{result.guarantee}: the steps that covering takes obey the paper's bound",
     )
