@@ -84,7 +84,7 @@ class Discounted:
         above, below = average_errors(slack(model, self.family, np.arange(len(model.rows))), value)
         width = gamma * np.maximum(above, below) + np.maximum(upper_r - mean, mean - lower_r)
         width[model.terminal[model.rows.state]] = 0.0
-        loss = np.maximum(q - v[model.rows.state], 0.0)
+        loss = np.where(model.enabled, np.maximum(q - v[model.rows.state], 0.0), 0.0)
         return Bounds(policy, value, np.maximum(lower, 0.0), np.minimum(upper, 1 / (1 - gamma)), width, loss)
 
     def rewards(self) -> tuple[Floats, Floats, Floats]:
