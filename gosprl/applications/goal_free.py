@@ -40,10 +40,10 @@ from gosprl.applications.diameter import Certified as CertifiedDiameter
 from gosprl.applications.diameter import Proved, among, factor, grow, prove
 from gosprl.confidence import Confidence, Known
 from gosprl.errors import InputError
-from gosprl.exact import policy_value
+from gosprl.exact import first_least, policy_iteration, policy_value
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
-from gosprl.planner import as_sets, plan
+from gosprl.planner import as_sets
 
 SPARE = 1e-3  # the part of epsilon that is kept for the precision of plans
 
@@ -214,10 +214,20 @@ class Explored(Answer):
         return self._known.num_states, self._known.num_actions
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
-        goal = _checks.index("goal", goal, self._known.num_states, "a state")
-        cost = self._known.rows.to_dense(self._costs(costs) + self._added)
-        tight = min(1e-6, SPARE * self.epsilon * float(cost[cost > 0].min()) / (4 * max(1.0, self.diameter)))
-        return plan(self._known, [goal], costs=cost, precision=max(tight, 1e-12)).rows
+        """[S] the rows to take, by linear solves: what `gosprl.plan` counts as equally good adds up on long ways."""
+        from gosprl import _kernels
+
+        S, sets = self._known.num_states, self._sets
+        goal = _checks.index("goal", goal, S, "a state")
+        cost = self._costs(costs) + self._added
+        goals, alive, usable = np.arange(S) == goal, np.empty(S, dtype=bool), np.ones(len(cost), dtype=bool)
+        _kernels.reach(sets, goals, alive, usable)
+        v = np.zeros(S)
+        rows = policy_iteration(sets, cost, goals, alive, usable, v)
+        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
+        best = first_least(q, sets.row_ptr)
+        rows[goal] = best[goal]
+        return np.where(np.isfinite(q[best]), rows, -1)
 
 
 def explore_all_goals(
