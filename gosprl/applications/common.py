@@ -45,7 +45,7 @@ class Rule:
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
-        due = np.union1d(rows[self.counting[rows]], self._newly_counting(model))
+        due = np.union1d(rows[self.counting[rows]], self.count_found(model))
         changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
         while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
             more = self.proceed(model)
@@ -68,7 +68,8 @@ class Rule:
         self.pair[rows] = need
         return another
 
-    def _newly_counting(self, model: EmpiricalModel) -> Ints:
+    def count_found(self, model: EmpiricalModel) -> Ints:
+        """Let the rows of states count that were found since the last time; which they are."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -161,7 +162,10 @@ class Walk:
         collector = Collector(need=rule, seed=self.seed, model=model, **self.collecting)
         if rewards:
             collector.record.rewards = (0.0, 1.0)
-        return rule, collector.run(walked, self.max_steps, self.progress)
+        result = collector.run(walked, self.max_steps, self.progress)
+        if isinstance(rule, Rule):
+            rule.count_found(model)  # the last step of a run that was cut short may have found a state
+        return rule, result
 
     @property
     def collecting(self) -> dict[str, Any]:
