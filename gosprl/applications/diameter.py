@@ -140,7 +140,8 @@ class Doubling(Timed):
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         if self.printed is not None:
-            return np.ceil(modest.requirement(model, rows, self.eta / 2, "l1", self.printed)).astype(np.int64)
+            asked = modest.requirement(model, rows, self.eta / 2, "l1", self.printed)
+            return np.minimum(np.ceil(asked), 2.0**62).astype(np.int64)
         errors = model_errors(slack(model, self.family, rows), "l1")
         return modest.more_samples(model.visits[rows], errors / (self.eta / 2))
 

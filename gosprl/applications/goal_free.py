@@ -59,7 +59,7 @@ class Task:
 
     def perturbation(self, D: float) -> float:
         """What is added to all costs, with D an upper bound on the diameter; 0 if c_min is enough."""
-        omega = self.epsilon / (2 * self.theta * D)
+        omega = self.epsilon / (2 * self.theta * max(1.0, D))  # D is 0 if there is only one state
         return omega if omega > self.c_min else 0.0
 
     def omega(self, D: float) -> float:
@@ -142,7 +142,8 @@ class Printed(CertifiedDiameter):
         support = int(np.bincount(row[count > 0]).max())
         task, D = self.task, max(1.0, self.diameter)
         sizes = (support, model.num_states, model.num_actions)
-        need = np.full(len(model.rows), math.ceil(self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)))
+        asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
+        need = np.full(len(model.rows), math.ceil(min(asked, 2.0**62)))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
 
 
@@ -301,7 +302,7 @@ def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) ->
     c_min = _checks.number("c_min", c_min)
     if not 0 <= c_min <= 1:
         raise InputError(f"c_min: expected the least cost, in [0, 1], got {c_min:g}")
-    if isinstance(theta, bool) or not isinstance(theta, (int, float)) or not theta >= 1:
+    if isinstance(theta, bool) or not isinstance(theta, (int, float, np.integer, np.floating)) or not theta >= 1:
         raise InputError(f"theta: expected a number >= 1, or inf, got {theta!r}")
     if c_min == 0 and math.isinf(theta):
         raise InputError(
