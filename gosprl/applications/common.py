@@ -45,7 +45,7 @@ class Rule:
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
-        due = np.union1d(rows[self.counting[rows]], self.count_found(model))
+        due = np.union1d(rows[self.counting[rows]], self.newly_counting(model))
         changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
         while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
             more = self.proceed(model)
@@ -68,8 +68,8 @@ class Rule:
         self.pair[rows] = need
         return another
 
-    def count_found(self, model: EmpiricalModel) -> Ints:
-        """Let the rows of states count that were found since the last time; which they are."""
+    def newly_counting(self, model: EmpiricalModel) -> Ints:
+        """The rows that count from now on: those of states found since it was last asked."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -144,10 +144,12 @@ class Walk:
 
     @property
     def level(self) -> str:
-        """With which probability an answer is right."""
-        if self.scale < 1:
-            return f"heuristic: scale {self.scale:g}"
-        return f"delta={getattr(self.confidence, 'delta', self.delta):g}"
+        """With which probability what the sets prove is right."""
+        return self.at(getattr(self.confidence, "delta", self.delta))
+
+    def at(self, delta: float) -> str:
+        """The level of what was proved at `delta`, if the sets' scale allows any."""
+        return f"heuristic: scale {self.scale:g}" if self.scale < 1 else f"delta={delta:g}"
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
         """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""
@@ -164,7 +166,7 @@ class Walk:
             collector.record.rewards = (0.0, 1.0)
         result = collector.run(walked, self.max_steps, self.progress)
         if isinstance(rule, Rule):
-            rule.count_found(model)  # the last step of a run that was cut short may have found a state
+            rule.newly_counting(model)  # the last step of a run that was cut short may have found a state
         return rule, result
 
     @property

@@ -44,6 +44,7 @@ STARTS = 5  # of the states it may begin in, how many are looked at in a round
 POLICIES = 100
 PLAY = 1.02  # by how much a constraint may be violated by one not yet found
 GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
+ROUNDING = 1e-13  # residuals, relative to the largest value, that plans can reach
 FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
 
 
@@ -263,7 +264,9 @@ class Phases(Rule):
 
     @property
     def precision(self) -> float:
-        return 1e-3 * self.epsilon * (1 - self.problem.gamma)
+        """Of plans: a thousandth of epsilon, but within what values are at all and what doubles can resolve."""
+        highest = 1 / (1 - self.problem.gamma)
+        return max(1e-3 * min(self.epsilon, highest) / highest, ROUNDING * highest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -316,8 +319,9 @@ def learn_policy(
         `"bespoke"`: samples where near-optimal policies need them; `"uniform"`: the same number of every pair, for
         comparison.
     delta, confidence, options
-        Half of delta is for the confidence sets on the dynamics, which the collector walks by too, half for the
-        rewards'; other options of the collector.
+        Half of delta is for the confidence sets on the dynamics, half for the rewards'. The collector walks by sets of
+        the same family. An object's sets have a level of their own, to which the rewards' half is added. Other options
+        of the collector.
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     gamma, epsilon = _checks.open_unit("gamma", gamma), _checks.positive("epsilon", epsilon)
@@ -332,6 +336,7 @@ def learn_policy(
     model = result.model
     bounds = rule.problem.bounds(rule.precision)
     states = np.unique(model.rows.state[rule.counting])
+    level = delta / 2 + getattr(rule.problem.family, "delta", delta / 2)
     action = np.where(np.isin(np.arange(model.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
         policy=action,
@@ -343,5 +348,5 @@ def learn_policy(
         gamma=gamma,
         phases=[model.rows.to_dense(visits) for visits in rule.samples],
         collected=result,
-        guarantee=f"{walk.level}: lower <= V^policy <= V* <= upper",
+        guarantee=f"{walk.at(level)}: lower <= V^policy <= V* <= upper",
     )
