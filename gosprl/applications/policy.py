@@ -198,26 +198,26 @@ def _worst_visits(problem: Discounted, bounds: Bounds, off: Floats) -> tuple[flo
 def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
     """The n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`; a [cuts, R], most [cuts].
 
-    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form.
-    Then all n grow by one factor until every cut holds.
+    In x = 1 / sqrt(n) it is convex: its dual is concave, has one variable for each cut, and the x for given duals in
+    closed form. Then all n grow by one factor until every cut holds.
     """
     from scipy.optimize import minimize
 
-    largest = 1 / np.sqrt(least)
+    largest, total = 1 / np.sqrt(least), float(least.sum())
 
     def x_of(duals: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.minimum(np.cbrt(2 / (duals @ a)), largest))
 
-    def negative_dual(logs: Floats) -> tuple[float, Floats]:
-        duals = np.exp(logs)
+    def negative_dual(u: Floats) -> tuple[float, Floats]:
+        duals = u * unit
         x = x_of(duals)
         excess = a @ x - most
-        return float(-(np.sum(x**-2.0) + duals @ excess)), -excess * duals
+        return float(-(np.sum(x**-2.0) + duals @ excess)) / total, -excess * unit / total
 
-    start = np.log(2 * least.sum() / most / len(a))
-    logs = minimize(negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(-30.0, 80.0)] * len(a)).x
-    n = x_of(np.exp(logs)) ** -2.0
+    unit = 2 * total / most  # a single cut that is met by growing all n has its dual near this
+    u = minimize(negative_dual, np.ones(len(a)) / len(a), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(a)).x
+    n = x_of(u * unit) ** -2.0
     over = float((a @ (1 / np.sqrt(n)) / most).max())
     return np.asarray(np.maximum(n * max(1.0, over) ** 2, least))
 
