@@ -280,7 +280,7 @@ class LearntPolicy(Answer):
     gap: float  # largest upper - lower: it is optimal to within this
     epsilon: float
     gamma: float
-    phases: list[NDArray[np.int64]]  # [S, A] visits at the end of each phase
+    phases: list[NDArray[np.int64]]  # [S, A] samples at the end of each phase
 
     def lines(self) -> list[tuple[str, str]]:
         known = self.policy >= 0
@@ -346,7 +346,7 @@ def learn_policy(
         gap=float((bounds.upper - bounds.lower)[states].max()) if states.size else 1 / (1 - gamma),
         epsilon=epsilon,
         gamma=gamma,
-        phases=[model.rows.to_dense(visits) for visits in rule.samples],
+        phases=[model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, visits)) for visits in rule.samples],
         collected=result,
         guarantee=f"{walk.at(level)}: lower <= V^policy <= V* <= upper",
     )
