@@ -119,7 +119,7 @@ def test_the_certificate_holds_for_every_plausible_model():
 
 
 def in_time(P, cost, rows, goal, theta):
-    """[S] the least cost of all deterministic policies that take at most theta times the fewest steps: all are tried."""
+    """[S] the least cost of deterministic policies that take at most theta times the fewest steps; all are tried."""
     tried = all_policies(rows)
     costs, times = (np.array([cost_of(P, each, policy, goal) for policy in tried]) for each in (cost, np.ones(len(P))))
     slow = times > theta * times.min(axis=0) * (1 + 1e-9)
