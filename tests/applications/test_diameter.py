@@ -6,7 +6,7 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-from adversary import corners, least_in_sets, most_times
+from adversary import as_rows, corners, least_in_sets, most_times
 from oracles import random_dynamics
 
 import gosprl
@@ -104,6 +104,39 @@ def test_each_time_is_bounded_by_that_of_the_frequencies():
                 worst = most_times(mdp.rows.state, sets, g)
                 assert np.all(worst <= proved.times[:, g] / (1 - proved.x) * (1 + 1e-8))
     assert bounded > 20
+
+
+def ladder(states):
+    """One action climbs a step, the other falls to the ground: far to go up, near to go down."""
+    s = np.arange(states)
+    P = np.zeros((states, 2, states))
+    P[s, 0, np.minimum(s + 1, states - 1)] = P[s, 1, 0] = 1
+    return TabularMDP(P)
+
+
+@pytest.mark.parametrize("mdp", [ladder(4), two_state_chain(0.5), random_mdp(np.random.default_rng(7))])
+@pytest.mark.parametrize("steps", [60, 600])
+def test_what_a_row_may_be_off_covers_both_signs(mdp, steps):
+    """(p - p_hat) h and (p_hat - p) h for the vertices p of its set, h the times of the frequencies to any goal."""
+    family = gosprl.KL(0.1)
+    model = estimate_diameter(mdp, 0.1, confidence=family, seed=0, max_steps=steps).collected.model
+    proved = diameter.prove(model, family, np.arange(len(mdp.rows)))
+    assert np.all(np.isfinite(proved.off))
+    p_hat = as_rows(model.dense(), mdp.rows)
+    for row, corner in enumerate(corners(model, family)):
+        most = np.abs((corner - p_hat[row]) @ proved.times).max()
+        assert most <= proved.off[row] + 1e-9
+
+
+def test_the_bounds_of_a_chain_in_closed_form():
+    """With p in [l, u] the time is between 1 / u and 1 / l."""
+    mdp, family = two_state_chain(0.5), gosprl.KL(0.1)
+    for steps in (50, 500, 5000):
+        estimate = estimate_diameter(mdp, 0.01, confidence=family, seed=0, max_steps=steps, successors=mdp)
+        sets = family.intervals(estimate.collected.model)
+        low, high = sets.lower[sets.succ == 1][0], sets.upper[sets.succ == 1][0]
+        assert estimate.lower == pytest.approx(1 / high, rel=2 * PRECISION)
+        assert estimate.diameter >= 1 / low * (1 - 1e-9)
 
 
 def watch(mdp, epsilon, seed, **options):

@@ -174,6 +174,21 @@ def test_theta_decides_whether_a_slow_way_is_to_be_found(theta, road):
             assert np.all(cost_of(P, cost, rows, goal) <= best + explored.proved)
 
 
+def test_what_is_added_to_costs_is_paid_for():
+    """From each of three states to any in one step. By a detour it is free, directly it costs 0.24.
+
+    With theta = 2 and D = 1, epsilon / 4 is added to the costs: for epsilon = 1 the direct way looks better then.
+    """
+    P = np.zeros((3, 3, 3))
+    P[:] = np.eye(3)
+    mdp = TabularMDP(P)
+    explored = explore_all_goals(mdp, 1, theta=2, seed=0, successors=mdp)
+    costs = np.zeros((3, 3))
+    costs[0, 1] = 0.24
+    assert explored.policy(1, costs)[0] == 1
+    assert 0.24 <= explored.proved <= 1
+
+
 def test_all_costs_zero():
     """Every way is free; the policy arrives all the same."""
     explored = explore_all_goals(three_roads(), 5, theta=1, seed=0)
