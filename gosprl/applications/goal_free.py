@@ -45,7 +45,7 @@ from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 from gosprl.planner import as_sets
 
-SPARE = 1e-3  # the part of epsilon that is kept for the precision of plans
+SPARE = 1e-3  # the part of epsilon that is kept for rounding, and for the precision of the times between states
 
 
 @dataclass(frozen=True)
