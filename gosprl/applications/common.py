@@ -45,7 +45,7 @@ class Rule:
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
-        due = np.union1d(rows[self.counting[rows]], self._newly_counting(model))
+        due = np.union1d(rows[self.counting[rows]], self.newly_counting(model))
         changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
         while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
             more = self.proceed(model)
@@ -68,7 +68,8 @@ class Rule:
         self.pair[rows] = need
         return another
 
-    def _newly_counting(self, model: EmpiricalModel) -> Ints:
+    def newly_counting(self, model: EmpiricalModel) -> Ints:
+        """The rows that count from now on: those of states found since it was last asked."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -154,10 +155,12 @@ class Walk:
 
     @property
     def level(self) -> str:
-        """With which probability an answer is right."""
-        if self.scale < 1:
-            return f"heuristic: scale {self.scale:g}"
-        return f"delta={getattr(self.confidence, 'delta', self.delta):g}"
+        """With which probability what the sets prove is right."""
+        return self.at(getattr(self.confidence, "delta", self.delta))
+
+    def at(self, delta: float) -> str:
+        """The level of what was proved at `delta`, if the sets' scale allows any."""
+        return f"heuristic: scale {self.scale:g}" if self.scale < 1 else f"delta={delta:g}"
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
         """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""
@@ -172,7 +175,10 @@ class Walk:
         collector = Collector(need=rule, seed=self.seed, model=model, **self.collecting)
         if rewards:
             collector.record.rewards = (0.0, 1.0)
-        return rule, collector.run(walked, self.max_steps, self.progress)
+        result = collector.run(walked, self.max_steps, self.progress)
+        if isinstance(rule, Rule):
+            rule.newly_counting(model)  # the last step of a run that was cut short may have found a state
+        return rule, result
 
     @property
     def collecting(self) -> dict[str, Any]:

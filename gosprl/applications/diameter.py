@@ -31,6 +31,7 @@ from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, 
 from gosprl.certificates import lipschitz_errors, model_errors, slack
 from gosprl.confidence import Confidence
 from gosprl.distances import OPTIMISTIC_ERROR, optimistic_times
+from gosprl.errors import PrecisionError
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 
@@ -60,7 +61,10 @@ class Proved:
 def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
     """What the sets of the rows `counting` prove, for the counts as they are."""
     hat = frequencies(model)
-    times = hat.hitting_times()
+    try:
+        times = hat.hitting_times()
+    except PrecisionError:  # too far for doubles, which is no reason to lose a run: nothing is proved
+        times = np.full((model.num_states, model.num_states), np.inf)
     np.fill_diagonal(times, 0.0)
     states = np.unique(model.rows.state[counting])
     inside = np.full_like(times, np.inf)
@@ -140,7 +144,8 @@ class Doubling(Timed):
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         if self.printed is not None:
-            return np.ceil(modest.requirement(model, rows, self.eta / 2, "l1", self.printed)).astype(np.int64)
+            asked = modest.requirement(model, rows, self.eta / 2, "l1", self.printed)
+            return np.minimum(np.ceil(asked), 2.0**62).astype(np.int64)
         errors = model_errors(slack(model, self.family, rows), "l1")
         return modest.more_samples(model.visits[rows], errors / (self.eta / 2))
 
@@ -171,9 +176,10 @@ class DiameterEstimate(Answer):
 
     def lines(self) -> list[tuple[str, str]]:
         allowed = factor(self.epsilon)
+        got = 1.0 if self.diameter == self.lower else self.diameter / max(self.lower, 1e-300)
         return [
             ("diameter", f"between {self.lower:.4g} and {self.diameter:.4g}"),
-            ("asked for", f"within a factor of {allowed:.4g}, got {self.diameter / max(self.lower, 1e-300):.4g}"),
+            ("asked for", f"within a factor of {allowed:.4g}, got {got:.4g}"),
             ("eta", f"{self.eta:.3g}"),
         ]
 

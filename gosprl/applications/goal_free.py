@@ -41,14 +41,14 @@ from gosprl.applications.diameter import Certified as CertifiedDiameter
 from gosprl.applications.diameter import Proved, among, grow, prove
 from gosprl.confidence import Confidence, Known
 from gosprl.errors import InputError
-from gosprl.exact import policy_value
+from gosprl.exact import first_least, policy_iteration, policy_value
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
-from gosprl.planner import as_sets, plan
+from gosprl.planner import as_sets
 from gosprl.rows import Rows
 
 ESTIMATED = 1.25  # times the diameter at most, where the paper's rule has to estimate it first
-SPARE = 1e-3  # the part of epsilon that is kept for the precision of plans
+SPARE = 1e-3  # the part of epsilon that is kept for rounding, and for the precision of the times between states
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Task:
 
     def perturbation(self, D: float) -> float:
         """What is added to all costs, with D an upper bound on the diameter; 0 if c_min is enough."""
-        omega = self.epsilon / (2 * self.theta * D)
+        omega = self.epsilon / (2 * self.theta * max(1.0, D))  # D is 0 if there is only one state
         return omega if omega > self.c_min else 0.0
 
     def omega(self, D: float) -> float:
@@ -145,7 +145,8 @@ class Printed(CertifiedDiameter):
         support = int(np.bincount(row[count > 0]).max())
         task, D = self.task, max(1.0, self.diameter)
         sizes = (support, model.num_states, model.num_actions)
-        need = np.full(len(model.rows), math.ceil(self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)))
+        asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
+        need = np.full(len(model.rows), math.ceil(min(asked, 2.0**62)))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
 
 
@@ -220,10 +221,20 @@ class Explored(Answer):
         return row_costs(costs, self._known.rows, self.c_min)
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
-        goal = _checks.index("goal", goal, self._known.num_states, "a state")
-        cost = self._known.rows.to_dense(self._costs(costs) + self._added)
-        tight = min(1e-6, SPARE * self.epsilon * float(cost[cost > 0].min()) / (4 * max(1.0, self.diameter)))
-        return plan(self._known, [goal], costs=cost, precision=max(tight, 1e-12)).rows
+        """[S] the rows to take, by linear solves: what `gosprl.plan` counts as equally good adds up on long ways."""
+        from gosprl import _kernels
+
+        S, sets = self._known.num_states, self._sets
+        goal = _checks.index("goal", goal, S, "a state")
+        cost = self._costs(costs) + self._added
+        goals, alive, usable = np.arange(S) == goal, np.empty(S, dtype=bool), np.ones(len(cost), dtype=bool)
+        _kernels.reach(sets, goals, alive, usable)
+        v = np.zeros(S)
+        rows = policy_iteration(sets, cost, goals, alive, usable, v)
+        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
+        best = first_least(q, sets.row_ptr)
+        rows[goal] = best[goal]
+        return np.where(np.isfinite(q[best]), rows, -1)
 
 
 def explore_all_goals(
@@ -297,7 +308,7 @@ def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) ->
     c_min = _checks.number("c_min", c_min)
     if not 0 <= c_min <= 1:
         raise InputError(f"c_min: expected the least cost, in [0, 1], got {c_min:g}")
-    if isinstance(theta, bool) or not isinstance(theta, (int, float)) or not theta >= 1:
+    if isinstance(theta, bool) or not isinstance(theta, (int, float, np.integer, np.floating)) or not theta >= 1:
         raise InputError(f"theta: expected a number >= 1, or inf, got {theta!r}")
     if c_min == 0 and math.isinf(theta):
         raise InputError(

@@ -42,9 +42,10 @@ ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # rounds of looking for a w that is worse than those known
 STARTS = 5  # of the states it may begin in, how many are looked at in a round
 POLICIES = 100
-ROUNDS, CLOSE = 2000, 1e-3  # of the convex program: steps of its duals at most, and how nearly it is solved
+ROUNDS, CLOSE = 5000, 1e-4  # of the convex program: steps of its duals at most, and how nearly it is solved
 PLAY = 1.005  # by how much a constraint may be violated by one not yet found
 GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
+ROUNDING = 1e-13  # residuals, relative to the largest value, that plans can reach
 FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
 
 
@@ -261,7 +262,9 @@ class Phases(Rule):
 
     @property
     def precision(self) -> float:
-        return 1e-3 * self.epsilon * (1 - self.problem.gamma)
+        """Of plans: a thousandth of epsilon, but within what values are at all and what doubles can resolve."""
+        highest = 1 / (1 - self.problem.gamma)
+        return max(1e-3 * min(self.epsilon, highest) / highest, ROUNDING * highest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -275,8 +278,8 @@ class LearntPolicy(Answer):
     gap: float  # largest upper - lower: it is optimal to within this
     epsilon: float
     gamma: float
-    phases: list[NDArray[np.int64]]  # [S, A] visits at the end of each phase
-    requested: NDArray[np.int64]  # [S, A] samples asked for in the last one; the walk brings others on its way
+    phases: list[NDArray[np.int64]]  # [S, A] samples at the end of each phase
+    requested: NDArray[np.int64]  # [S, A] asked for in the last one; the walk brings others on its way
 
     def lines(self) -> list[tuple[str, str]]:
         known = self.policy >= 0
@@ -315,8 +318,9 @@ def learn_policy(
         `"bespoke"`: samples where near-optimal policies need them; `"uniform"`: the same number of every pair, for
         comparison.
     delta, confidence, options
-        Half of delta is for the confidence sets on the dynamics, which the collector walks by too, half for the
-        rewards'; other options of the collector.
+        Half of delta is for the confidence sets on the dynamics, half for the rewards'. The collector walks by sets of
+        the same family. An object's sets have a level of their own, to which the rewards' half is added. Other options
+        of the collector.
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     gamma, epsilon = _checks.open_unit("gamma", gamma), _checks.positive("epsilon", epsilon)
@@ -331,6 +335,7 @@ def learn_policy(
     model = result.model
     bounds = rule.problem.bounds(rule.precision)
     states = np.unique(model.rows.state[rule.counting])
+    level = delta / 2 + getattr(rule.problem.family, "delta", delta / 2)
     action = np.where(np.isin(np.arange(model.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
         policy=action,
@@ -340,8 +345,8 @@ def learn_policy(
         gap=float((bounds.upper - bounds.lower)[states].max()) if states.size else 1 / (1 - gamma),
         epsilon=epsilon,
         gamma=gamma,
-        phases=[model.rows.to_dense(visits) for visits in rule.samples],
+        phases=[model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, visits)) for visits in rule.samples],
         requested=model.rows.to_dense(rule.pair),
         collected=result,
-        guarantee=f"{walk.level}: lower <= V^policy <= V* <= upper",
+        guarantee=f"{walk.at(level)}: lower <= V^policy <= V* <= upper",
     )
