@@ -92,8 +92,8 @@ def model_errors(slack: Slack, norm: str) -> Floats:
 def lipschitz_errors(slack: Slack, D: Floats) -> tuple[Floats, Floats]:
     """Bounds [n] on (p - p_hat) V and on (p_hat - p) V, over plausible p and all V with V(i) - V(j) <= D[i, j].
 
-    D [S, S] are distances, inf where a state is not part of the problem, to itself too: no mass is taken to go there. inf
-    for rows never visited.
+    D [S, S] are distances, inf where a state is not part of the problem, to itself too: no mass is taken to go there.
+    Rows never visited have inf.
     """
     from gosprl import _kernels
 

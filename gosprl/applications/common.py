@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl import _checks
+from gosprl import _checks, strategies
 from gosprl.collector import Collector
 from gosprl.confidence import FAMILIES, Confidence
 from gosprl.errors import InputError
@@ -45,7 +45,7 @@ class Rule:
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
-        due = np.union1d(rows[self.counting[rows]], self._newly_counting(model))
+        due = np.union1d(rows[self.counting[rows]], self.newly_counting(model))
         changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
         while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
             more = self.proceed(model)
@@ -68,7 +68,8 @@ class Rule:
         self.pair[rows] = need
         return another
 
-    def _newly_counting(self, model: EmpiricalModel) -> Ints:
+    def newly_counting(self, model: EmpiricalModel) -> Ints:
+        """The rows that count from now on: those of states found since it was last asked."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -143,10 +144,12 @@ class Walk:
 
     @property
     def level(self) -> str:
-        """With which probability an answer is right."""
-        if self.scale < 1:
-            return f"heuristic: scale {self.scale:g}"
-        return f"delta={getattr(self.confidence, 'delta', self.delta):g}"
+        """With which probability what the sets prove is right."""
+        return self.at(getattr(self.confidence, "delta", self.delta))
+
+    def at(self, delta: float) -> str:
+        """The level of what was proved at `delta`, if the sets' scale allows any."""
+        return f"heuristic: scale {self.scale:g}" if self.scale < 1 else f"delta={delta:g}"
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
         """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""
@@ -165,10 +168,15 @@ class Walk:
 
     @property
     def collecting(self) -> dict[str, Any]:
-        """The collector's options: its sets are those of the answer, unless a strategy was chosen."""
-        if self.options.get("strategy") is None:
-            return {"delta": self.delta, "confidence": self.confidence, **self.options}
-        return self.options
+        """The collector's options: its sets are those of the answer, if the strategy has sets that can be chosen."""
+        strategy = self.options.get("strategy")
+        takes = ["delta", "confidence"] if strategy is None else []
+        if isinstance(strategy, str):
+            takes = strategies.options_of(_checks.choice("strategy", strategy, strategies.STRATEGIES))
+        sets = {"delta": self.delta, "confidence": self.confidence}
+        if self.options.get("dynamics") is not None:  # then there are none
+            del sets["confidence"]
+        return {name: sets[name] for name in sets if name in takes} | self.options
 
 
 def check_communicating(mdp: TabularMDP) -> None:

@@ -22,7 +22,7 @@ class Treasure(Answer):
     state: int | None  # None if nothing was found
     action: int | None
     reward: float  # that one, or that mean; the largest mean seen if nothing was found
-    covered: float  # share of the states that have all the samples asked for
+    covered: float  # share of the states (those found, if they are not known) that have all the samples asked for
 
     @property
     def found(self) -> bool:
@@ -30,7 +30,8 @@ class Treasure(Answer):
 
     def lines(self) -> list[tuple[str, str]]:
         where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
-        return [("found", where), ("covered", f"{self.covered:.1%} of the states")]
+        states = "states found" if self.collected.model.discovered else "states"
+        return [("found", where), ("covered", f"{self.covered:.1%} of the {states}")]
 
 
 def find_treasure(
@@ -62,7 +63,8 @@ def find_treasure(
     walked = {"seed": seed, "max_steps": max_steps, "progress": progress, **walk.collecting}
     result = collect(system, need, threshold=threshold, **walked)
     model = result.model
-    means = np.where(model.visits > 0, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
+    taken = (model.visits > 0) & ~model.terminal[model.rows.state]  # resets bring no reward
+    means = np.where(taken, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
     best = int(means.argmax())
     state, action = model.rows.pair(best)
     reward, found = float(means[best]), bool(result.steps) and float(means[best]) > 0
