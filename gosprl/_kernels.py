@@ -298,6 +298,56 @@ def kl_means(total, visits, budget, lower, upper):
 
 
 @njit(cache=True)
+def largest_move(up, down, extra):
+    """The most mass that p can have more than p_hat in some entries, and less in others: an entry gains or loses.
+
+    All choices are tried; `extra` is what entries that are not stored can gain.
+    """
+    n, largest = len(up), 0.0
+    for gaining in range(1 << n):
+        more, less = extra, 0.0
+        for j in range(n):
+            if gaining >> j & 1:
+                more += up[j]
+            else:
+                less += down[j]
+        largest = max(largest, min(more, less))
+    return largest
+
+
+@njit(cache=True)
+def largest_split_move(up, down, extra):
+    """A bound on the same that takes a sort: one entry may do both, each in part.
+
+    Those gain that have the most to gain for what they have to lose, until both sides have the same.
+    """
+    n = len(up)
+    share, more, less = np.zeros(n), extra, 0.0
+    for j in range(n):
+        if up[j] > 0:
+            share[j] = up[j] / (up[j] + down[j])
+        less += down[j]
+    for j in np.argsort(-share, kind="mergesort"):
+        if more >= less or up[j] <= 0:
+            break
+        part = min(1.0, (less - more) / (up[j] + down[j]))
+        more += part * up[j]
+        less -= part * down[j]
+    return min(more, less)
+
+
+@njit(cache=True)
+def largest_moves(ptr, up, down, extra, few, out):
+    """Fill what mass can move in each row: exact in rows of up to `few` entries, a bound in longer ones."""
+    for r in range(len(extra)):
+        row = slice(ptr[r], ptr[r + 1])
+        if ptr[r + 1] - ptr[r] <= few:
+            out[r] = largest_move(up[row], down[row], extra[r])
+        else:
+            out[r] = largest_split_move(up[row], down[row], extra[r])
+
+
+@njit(cache=True)
 def dearest(weight, room, mass):
     """The most that `mass` can weigh, spread over slots with so much room each; what finds no room weighs nothing."""
     sum_ = 0.0
@@ -311,14 +361,14 @@ def dearest(weight, room, mass):
 
 
 @njit(cache=True)
-def lipschitz_errors(ptr, succ, count, up, down, extra, D, far_to, far_from, hubs, over, under):
+def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_from, hubs, over, under):
     """How far row averages of a function can be off whose differences are at most distances: V(i) - V(j) <= D[i, j].
 
     For each row, `over` bounds (p - p_hat) V and `under` bounds (p_hat - p) V, for all p between p_hat - `down` and
     p_hat + `up` on the stored successors, with `extra` mass at most on others. All mass that moves is taken to move by
-    way of one of the row's successors, the best of the `hubs` most frequent; then either as much arrives there as
-    leaves (together), or each other successor gains or loses, not both (apart). `far_to`, `far_from` [S]: the largest
-    distance to and from each state.
+    way of one of the row's successors, the best of the `hubs` most frequent. Two bounds on what that weighs: no more
+    mass arrives than leaves; and an entry gains or loses, whichever weighs more. `part` [S]: which states have
+    distances, and may be that one. `far_to`, `far_from` [S]: the largest distance to and from each state.
     """
     for r in range(len(extra)):
         begin, end = ptr[r], ptr[r + 1]
@@ -332,23 +382,26 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, far_to, far_from, hub
         over[r] = under[r] = math.inf
         for h in np.argsort(-count[begin:end], kind="mergesort")[:hubs]:
             k = succ[begin + h]
-            for sign in range(2):  # of the difference
-                apart = extra[r] * (far_to[k] if sign == 0 else far_from[k])
-                weight[n], room[n] = (far_to[k] if sign == 0 else far_from[k]), extra[r]
+            if not part[k]:
+                continue
+            for sign in range(2):
+                weight[n] = far_to[k] if sign == 0 else far_from[k]
+                room[n] = extra[r]
+                one = extra[r] * weight[n]
                 for j in range(n):
                     i = succ[begin + j]
-                    weight[j], room[j] = (D[i, k] if sign == 0 else D[k, i]), up[begin + j]
-                together = dearest(weight, room, mass)
+                    there, back = (D[i, k], D[k, i]) if sign == 0 else (D[k, i], D[i, k])
+                    one += max(up[begin + j] * there, down[begin + j] * back)
+                    weight[j], room[j] = there, up[begin + j]
+                both = dearest(weight, room, mass)
                 for j in range(n):
                     i = succ[begin + j]
-                    gain, loss = weight[j], (D[k, i] if sign == 0 else D[i, k])
-                    apart += max(up[begin + j] * gain, down[begin + j] * loss)
-                    weight[j], room[j] = loss, down[begin + j]
-                together += dearest(weight[:n], room[:n], mass)
+                    weight[j], room[j] = D[k, i] if sign == 0 else D[i, k], down[begin + j]
+                both += dearest(weight[:n], room[:n], mass)
                 if sign == 0:
-                    over[r] = min(over[r], together, apart)
+                    over[r] = min(over[r], one, both)
                 else:
-                    under[r] = min(under[r], together, apart)
+                    under[r] = min(under[r], one, both)
 
 
 @njit(cache=True)

@@ -654,3 +654,124 @@ def test_what_candidates_never_seen_may_have():
         collector.observe(1, 0, 1)
         budget = np.log(6 / 0.1) + 0.5 * np.log(n * np.pi + 1)
         assert collector.result().unseen == pytest.approx(1 - np.exp(-budget / n))
+
+
+# Stopping at a reward
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_reward_above_the_threshold_ends_the_run_and_the_loop(options):
+    for seed in range(4):
+        run = gosprl.collect(REWARDING, 50, seed=seed, threshold=0.5, **OPTIONS[options])
+        collector, log = by_hand(REWARDING, 50, seed, threshold=0.5, **OPTIONS[options])
+        assert (run.stop, run.met) == ("found", False)
+        assert run.found == (*log[-1], 1.0, len(log))
+        assert run.steps == len(log)
+        assert run.model.reward_sum.sum() == 1
+        assert collector.done
+        assert everything(collector.result()) == everything(run)
+        assert collector.result().found == run.found
+
+
+def test_n_steps_and_then_m_find_the_same():
+    whole = gosprl.collect(REWARDING, 500, seed=0, threshold=0.5, strategy="gosprl")
+    assert whole.steps > 3
+    for n in range(1, whole.steps):
+        collector = Collector(6, 2, 500, seed=0, threshold=0.5, strategy="gosprl")
+        part = collector.run(REWARDING, max_steps=n)
+        assert (part.stop, part.found) == ("max_steps", None)
+        rest = collector.run(REWARDING)
+        assert everything(rest) == everything(whole)
+        assert rest.found == whole.found
+    last = Collector(6, 2, 500, seed=0, threshold=0.5, strategy="gosprl").run(REWARDING, max_steps=whole.steps)
+    assert (last.stop, last.found) == ("found", whole.found)
+
+
+def test_what_was_found_stays_the_first():
+    collector = Collector(6, 2, 5, seed=0, threshold=0.5)
+    a = collector.ask(0)
+    collector.tell(0, a, 1, reward=0.5)
+    assert not collector.done
+    collector.observe(3, 1, 4, reward=0.75)
+    assert collector.done
+    collector.observe(4, 1, 5, reward=9.0)
+    result = collector.result()
+    assert (result.stop, result.found, result.steps) == ("found", (3, 1, 4, 0.75, 2), 3)
+    assert "found      reward 0.75 at state 3, action 1" in repr(result)
+    with pytest.raises(InputError, match="there is nothing left to collect"):
+        collector.ask(5)
+    again = collector.run(RIVER)
+    assert (again.stop, again.steps) == ("found", 3)
+
+
+def test_what_meets_the_need_and_is_found_was_found():
+    mdp = TabularMDP([[[1.0]]], rewards=[[2.0]])
+    result = gosprl.collect(mdp, 1, threshold=1)
+    assert (result.stop, result.met, result.found) == ("found", True, (0, 0, 0, 2.0, 1))
+    assert gosprl.collect(mdp, 1, threshold=2).stop == "met"
+    collector = Collector(1, 1, 1, threshold=1)
+    collector.tell(0, collector.ask(0), 0, 2.0)
+    assert collector.result().stop == "found"
+
+
+def test_a_terminating_reward_is_found_by_hand():
+    collector = Collector(2, 1, 3, seed=0, threshold=0.5)
+    collector.tell(0, collector.ask(0), 1, 1.0, terminated=True)
+    assert (collector.done, collector.result().found) == (True, (0, 0, 1, 1.0, 1))
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf, "much", True, [1.0]])
+def test_thresholds_are_numbers(threshold):
+    with pytest.raises(InputError, match="threshold: expected a finite number"):
+        gosprl.collect(RIVER, 1, threshold=threshold)
+
+
+# Goals and plans where the need changes
+
+
+class Goals:
+    """Algorithm 1, and at every plan of it whether its goals are the under-sampled states."""
+
+    guarantee = "none"
+
+    def __init__(self, **options):
+        self.inner, self.plans, self.changes = Gosprl(**options), 0, []
+
+    def restart(self):
+        self.inner.restart()
+
+    def attempt(self, model, need, s, t, rng):
+        answer = self.inner.attempt(model, need, s, t, rng)
+        self.changes.append(int(need.scalars[3]))
+        if answer.horizon > 1:
+            self.plans += 1
+            under = need.unmet > 0
+            least = under & (need.missing == need.missing.min())  # the initial phase: all are under-sampled
+            assert answer.goals.tolist() == (least if under.all() else under).tolist()
+        return answer
+
+
+@pytest.mark.parametrize("planning", ["focused", "full"])
+@pytest.mark.parametrize("seed", range(4))
+def test_goals_are_what_is_under_sampled_whatever_the_need_does(seed, planning):
+    """States come and go, with and without a sample in between; most often only numbers change."""
+    rng = np.random.default_rng(seed)
+
+    def need(model):
+        wanted = model.visits.reshape(6, 2) + rng.integers(0, 3, (6, 2))
+        return np.where(rng.random((6, 1)) < 0.9, wanted, 0) * (model.visits.sum() < 400)
+
+    strategy = Goals(planning=planning)
+    result = gosprl.collect(RIVER, need, seed=seed, strategy=strategy)
+    assert result.met
+    assert strategy.plans > 20
+    assert len(set(strategy.changes)) > 5
+
+
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical"])
+def test_a_need_that_is_asked_for_and_stays_is_a_fixed_one(strategy):
+    """Plans are for sets of states: looking at the need again is no reason for another plan."""
+    fixed = gosprl.collect(RIVER, 30, seed=0, strategy=strategy)
+    asked = gosprl.collect(RIVER, lambda model: 30, seed=0, strategy=strategy)
+    assert everything(asked) == everything(fixed)
+    assert asked.strategy.work == fixed.strategy.work

@@ -80,6 +80,8 @@ show("means", *certificates.mean_intervals(np.append(model.visits[visited], [0, 
 for family in families:
     slack = certificates.slack(model, family, visited)
     show("slack", slack.up, slack.down, slack.extra)
+    assert np.diff(slack.ptr).max() > certificates.FEW
+    show("errors", *(certificates.model_errors(slack, norm) for norm in certificates.NORMS))
     show("lipschitz", *certificates.lipschitz_errors(slack, rng.uniform(0, 9, (S, S))))
     show("averages", *certificates.average_errors(slack, rng.normal(size=S)))
 

@@ -5,7 +5,7 @@ import pytest
 
 from gosprl import EmpiricalModel
 from gosprl.envs import make
-from gosprl.errors import GosprlError
+from gosprl.errors import GosprlError, InputError
 from gosprl.record import Ended, Record
 from gosprl.requirements import Fixed
 from gosprl.strategies.base import Attempt
@@ -220,3 +220,71 @@ def test_what_was_noted_before_the_successors_were_known():
     with pytest.raises(GosprlError, match=r"\(s, a\) = \(0, 0\) led to state 2"):
         record.flush()
     assert record.model.visits.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_changes_of_mind_are_those_of_the_set_of_states(seed):
+    """Counted once for each look at which what is needed, not what was sampled, made another set of it unmet."""
+    rng = np.random.default_rng(seed)
+    S, A = 4, 2
+
+    class Fickle:
+        pair, state = np.zeros(S * A, dtype=np.int64), np.zeros(S, dtype=np.int64)
+
+        def update(self, model, rows):
+            few = rng.permutation(S * A)[: rng.integers(0, 3)]
+            self.pair[few] = np.maximum(0, model.visits[few] + rng.integers(-2, 4, len(few)))
+            state = int(rng.integers(S))
+            self.state[state] = rng.integers(0, 30) if rng.random() < 0.3 else self.state[state]
+            touched = np.union1d(few, [state * A])
+            return None if rng.random() < 0.3 else touched
+
+    def unmet():
+        N = record.model.visits.reshape(S, A)
+        return {item[0] for item in missing(N, need.pair.reshape(S, A), need.state)}
+
+    need = Fickle()
+    record, expected, moved = Record(EmpiricalModel(S, A), need, rng), 0, 0
+    for _ in range(300):
+        record.flush()
+        before = unmet()
+        numbers = need.pair.copy()
+        record.update_need()
+        expected += before != unmet()
+        moved += before == unmet() and not np.array_equal(numbers, need.pair)
+        assert record.ledger.scalars[3] == expected
+        assert set(np.flatnonzero(record.ledger.unmet).tolist()) == unmet()
+        for _ in range(rng.integers(0, 4)):
+            record.add(int(rng.integers(S * A)), int(rng.integers(S)), 0.0)
+        record.flush()
+        assert record.ledger.scalars[3] == expected
+    assert expected > 20
+    assert moved > 20  # needs that are others for the same states
+
+
+def test_rewards_where_they_must_be():
+    record = made(2, 2, [9] * 4, [0, 0])
+    record.rewards = (0.0, 1.0)
+    record.arrive(0, 1, 0.0, False)
+    record.arrive(0, 1, 1.0, False)
+    for reward in (-1e-9, 1.5, np.nan):
+        with pytest.raises(InputError, match=r"rewards: .*\[0, 1\], got .*\(s, a\) = \(1, 1\); .*TransformReward"):
+            record.arrive(3, 0, reward, False)
+    assert record.steps == 2
+    record.add(3, 0, 7.0, step=False)  # a reset earns nothing that counts
+    record.flush()
+    assert record.model.visits.tolist() == [2, 0, 0, 1]
+
+
+def test_the_first_reward_above_the_threshold():
+    record = Record(EmpiricalModel(3, 2), Fixed(np.full(6, 9), np.zeros(3, int)), np.random.default_rng(0), 0.5)
+    record.update_need()
+    walk = attempt(record, goals=[0, 1, 2])
+    record.arrive(1, 2, 0.5, False)
+    assert record.ended(walk, 1, 2, 1) is Ended.GOAL
+    record.add(4, 0, 1.0, step=False)  # a reset
+    assert record.found is None
+    record.arrive(1, 2, 0.75, False)
+    assert record.ended(walk, 1, 2, 2) is Ended.FOUND
+    record.arrive(0, 0, 2.0, False)
+    assert record.found == (0, 1, 2, 0.75, 2)

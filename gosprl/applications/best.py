@@ -36,6 +36,7 @@ from gosprl.model import EmpiricalModel
 from gosprl.requirements import NO_ROWS
 
 LOOK = 10  # samples of every pair in the first look, where states have to be found
+AMONG = "; of the states found in the first look"
 ROUND = 1.2  # samples asked for in a round of elimination, as a multiple of those before
 
 
@@ -48,6 +49,7 @@ class _Arms:
         self.all_states = all_states
         self.left = np.zeros(model.num_states, dtype=bool)  # [S]
         self.dropped: list[int] = []  # in that order
+        self.best: int | None = None  # once that is proved
         self.need = 1  # of each
         self.looking = True  # at first, for all the states there are
         self.done = False
@@ -126,9 +128,10 @@ class Elimination(_Arms):
         lower, upper = self.intervals(model)
         worse = np.flatnonzero(self.left & (upper < lower[self.left].max()))
         self.drop(worse)
-        best = np.flatnonzero(self.left)[np.argmax(lower[self.left])]
+        best = int(np.flatnonzero(self.left)[np.argmax(lower[self.left])])
         others = self.left & (np.arange(len(self.left)) != best)
         self.done = not others.any() or bool(upper[others].max() - lower[best] <= self.epsilon)
+        self.best = best if self.done else None  # not the largest mean: that state's lower end may be far below
         self.need = max(2, math.ceil(ROUND * self.need))
 
     def intervals(self, model: EmpiricalModel) -> tuple[Floats, Floats]:
@@ -147,7 +150,10 @@ def schedule(budget: int, states: int) -> list[int]:
 
 def error_bound(means: ArrayLike, budget: int) -> float:
     """What the chance of Successive Rejects to name a wrong state is at most, for true means [K] of all states."""
-    ordered = np.sort(_checks.floats("means", means))[::-1]
+    given = _checks.floats("means", means)
+    if given.ndim != 1 or not given.size or not np.all((given >= 0) & (given <= 1)):
+        raise InputError(f"means: expected those of all states [K], in [0, 1], got {means!r}")
+    ordered = np.sort(given)[::-1]
     gaps = ordered[0] - ordered
     phases = enumerate(schedule(_enough(_checks.whole("budget", budget, 1), len(gaps)), len(gaps)), start=1)
     return float(min(1.0, sum(2 * np.exp(-n * gaps[-k:] ** 2 / 2).sum() for k, n in phases)))
@@ -231,15 +237,16 @@ def best_state(
     model = result.model
     rewards, left = means(model), np.flatnonzero(rule.left)
     seen: NDArray[np.bool_] = np.isfinite(rewards[left])
+    looks_best = int(left[np.argmax(rewards[left])]) if seen.any() else None
     return BestState(
-        state=int(left[np.argmax(rewards[left])]) if seen.any() else None,
+        state=looks_best if rule.best is None else rule.best,
         candidates=left,
         dropped=np.array(rule.dropped, dtype=np.int64),
         rewards=rewards,
         pulls=pulls(model),
         budget=budget,
         collected=result,
-        guarantee=_promise(budget, walk.level, slack, result.stop),
+        guarantee=_promise(budget, walk.at(delta), slack, result.stop) + ("" if rule.all_states else AMONG),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl import _checks
+from gosprl import _checks, strategies
 from gosprl.collector import Collector
 from gosprl.confidence import FAMILIES, Confidence
 from gosprl.errors import InputError
@@ -182,10 +182,15 @@ class Walk:
 
     @property
     def collecting(self) -> dict[str, Any]:
-        """The collector's options: its sets are those of the answer, unless a strategy was chosen."""
-        if self.options.get("strategy") is None:
-            return {"delta": self.delta, "confidence": self.confidence, **self.options}
-        return self.options
+        """The collector's options: its sets are those of the answer, if the strategy has sets that can be chosen."""
+        strategy = self.options.get("strategy")
+        takes = ["delta", "confidence"] if strategy is None else []
+        if isinstance(strategy, str):
+            takes = strategies.options_of(_checks.choice("strategy", strategy, strategies.STRATEGIES))
+        sets = {"delta": self.delta, "confidence": self.confidence}
+        if self.options.get("dynamics") is not None:  # then there are none
+            del sets["confidence"]
+        return {name: sets[name] for name in sets if name in takes} | self.options
 
 
 def check_communicating(mdp: TabularMDP) -> None:

@@ -44,7 +44,9 @@ class Certified(Rule):
 def more_samples(visits: Ints, ratio: Floats) -> Ints:
     """What to ask for in total if errors are `ratio` times what they should be: nothing more if that is 1 or less.
 
-    Errors fall as 1 / visits at most, so ratio * visits is never too many: the last of them are asked for one by one.
+    Where errors fall as 1 / visits or more slowly, ratio * visits is not too many, and the last of them are asked for
+    one by one. They may fall faster, as caps on the others count anew after a new successor; but what was asked for is
+    looked at again after every attempt.
     """
     more = np.minimum(np.ceil(visits * np.minimum(ratio, 2.0)), 2.0**62).astype(np.int64)
     return np.where(ratio <= 1, 0, np.maximum(more, visits + 1))
@@ -74,9 +76,9 @@ class Printed(Rule):
 def phi(X: Floats, Y: float, eta: float, delta: float, states: int, actions: int) -> Floats:
     """The printed Phi(X, Y), before rounding up; X [n]."""
     pairs = states * actions
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithm = np.log(8 * math.e * X * math.sqrt(2 * pairs) / (math.sqrt(delta) * eta))
-        first = np.where(X > 0, 57 * X**2 / eta**2 * logarithm**2, 0.0)
+        first = np.where(X > 0, 57 * (X / eta) ** 2 * logarithm**2, 0.0)
     return np.asarray(first + 24 * Y / eta * math.log(24 * Y * pairs / (delta * eta)))
 
 
@@ -145,14 +147,16 @@ def estimate_model(
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     eta, family = _checks.positive("eta", eta), walk.family()
     _checks.choice("norm", norm, NORMS)
-    alpha = _alpha(rule, alpha_b)
     rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
         "certified": lambda model, all_states: Certified(model, all_states, family, eta, norm),
         "paper": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, False),
         "decreasing": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, True),
     }
-    made, result = walk.run(system, _checks.choice("rule", rule, rules))
+    rule_of = _checks.choice("rule", rule, rules)
+    alpha = _alpha(rule, alpha_b)
+    made, result = walk.run(system, rule_of)
     model = result.model
+    made.newly_counting(model)  # what was found at the end
     errors = np.full(len(model.rows), np.nan)
     rows = np.flatnonzero(made.counting)
     errors[rows] = model_errors(slack(model, family, rows), norm)

@@ -73,6 +73,7 @@ def estimate_rewards(
     rule, result = walk.run(
         system, lambda model, all_states: Certified(model, all_states, epsilon, delta, scale), rewards=True
     )
+    rule.newly_counting(result.model)  # what was found at the end
     mean, radius = rule.errors(result.model)
     unknown = ~rule.counting
     mean[unknown] = radius[unknown] = np.nan
@@ -81,5 +82,5 @@ def estimate_rewards(
         radius=dense(result.model, radius),
         epsilon=epsilon,
         collected=result,
-        guarantee=f"{walk.level}: every mean reward is within its radius",
+        guarantee=f"{walk.at(delta)}: every mean reward is within its radius",
     )

@@ -70,7 +70,8 @@ def find_treasure(
     walked = {"seed": seed, "max_steps": max_steps, "progress": progress, **walk.collecting}
     result = collect(system, need, threshold=threshold, **walked)
     model = result.model
-    means = np.where(model.visits > 0, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
+    taken = (model.visits > 0) & ~model.terminal[model.rows.state]  # resets bring no reward
+    means = np.where(taken, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
     best = int(means.argmax())
     state, action = model.rows.pair(best)
     reward, found = float(means[best]), bool(result.steps) and float(means[best]) > 0

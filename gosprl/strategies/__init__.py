@@ -18,11 +18,12 @@ STRATEGIES: dict[str, Any] = {"guarded": Guarded, "gosprl": Gosprl, "practical":
 
 def default(options: dict[str, Any]) -> str:
     """`guarded`; but `gosprl` if an option is given that only it has: the paper's settings mean its algorithm."""
-    only_gosprl = set(_options(Gosprl)) - set(_options(Guarded))
+    only_gosprl = set(options_of(Gosprl)) - set(options_of(Guarded))
     return "gosprl" if only_gosprl & set(options) else "guarded"
 
 
-def _options(kind: Any) -> list[str]:
+def options_of(kind: Any) -> list[str]:
+    """What a strategy takes."""
     return [f.name for f in fields(kind) if f.init]
 
 
@@ -35,12 +36,12 @@ def make(strategy: Any, options: dict[str, Any]) -> Strategy:
         made: Strategy = strategy
         return made
     kind = _checks.choice("strategy", strategy, STRATEGIES)
-    known = sorted({*_options(Guarded), *_options(Gosprl)}) if by_default else _options(kind)
+    known = sorted({*options_of(Guarded), *options_of(Gosprl)}) if by_default else options_of(kind)
     for name in options:
         if name not in known:
             raise _checks.unknown("option", name, known)
-        if name not in _options(kind):
-            other = next(given for given in options if given not in _options(Guarded))
+        if name not in options_of(kind):
+            other = next(given for given in options if given not in options_of(Guarded))
             raise InputError(f"{name}, {other}: the first is an option of guarded, the second of gosprl; say strategy=")
     made = kind(**options)
     return made

@@ -74,7 +74,10 @@ class Tabular:
                 raise model.foreign(*events[noted].tolist())
             elif ended == Ended.FOUND:
                 row, s_next = events[noted].tolist()
-                record.find(row, s_next, 1.0 if each == 2 else float(self._rewards[row]))
+                reward = float(self._rewards[row])
+                if each == 2:  # what the last uniform of the last step made of it
+                    reward = float(uniforms[2 * walked - 1] < reward)
+                record.find(row, s_next, reward)
                 return s, made, Ended.FOUND
             elif ended != Ended.STEPS:
                 return s, made, Ended(ended)

@@ -837,3 +837,95 @@ def test_a_truncated_step_is_heard_by_the_need():
     grows = gosprl.collect(TwoSteps(), lambda model: [0, min(3, 1 + int(model.visits[1])), 0], seed=0)
     assert grows.met
     assert grows.counts[1, 0] == 3
+
+
+# Stopping at a reward, and rewards that must be somewhere
+
+
+class Paying(Table):
+    """Also pays: pays[s][a], as whatever type of number that is."""
+
+    def __init__(self, moves, pays, **options):
+        super().__init__(moves, **options)
+        self.pays = pays
+
+    def step(self, action):
+        reward = self.pays[self.s][action - self.first[1]]
+        s_next, _, *rest = super().step(action)
+        return s_next, reward, *rest
+
+
+def at(states, s, a, reward, others=0.0):
+    """`reward` at one pair of two actions each."""
+    return [[reward if (x, b) == (s, a) else others for b in range(2)] for x in range(states)]
+
+
+@pytest.mark.parametrize("strategy", [None, "gosprl", "random"])
+def test_the_run_ends_at_the_first_reward_above(strategy):
+    for seed in range(5):
+        env = Recorder(gym.make(FROZEN))
+        result = gosprl.collect(env, 10**4, seed=seed, threshold=0.5, strategy=strategy)
+        rewards = [step[3] for step in env.steps]
+        assert (result.stop, result.steps) == ("found", len(env.steps))
+        assert (max(rewards[:-1], default=0), rewards[-1]) == (0, 1)
+        assert result.found == (*env.steps[-1][:4], len(env.steps))
+        assert split(result.model)[0] == env.transitions()
+
+
+def test_the_last_step_may_be_truncated_or_terminate():
+    """The reward is at the step that ends the episode: by a limit of three steps, or in the last state."""
+    env = Recorder(Paying(ring(6), at(6, 2, 0, 1.0), truncate=3))
+    result = gosprl.collect(env, 9, strategy=Plain(), threshold=0.5)
+    assert (result.stop, result.found) == ("found", (2, 0, 3, 1.0, 3))
+    assert env.steps[-1][4:] == (False, True)
+    env = Recorder(Paying(line(4), at(4, 2, 0, 1.0)))
+    result = gosprl.collect(env, 9, strategy=Plain(), threshold=0.5)
+    assert (result.stop, result.found) == ("found", (2, 0, 3, 1.0, 3))
+    assert env.steps[-1][4:] == (True, False)
+    assert (result.resets, result.model.terminal.tolist()) == (0, [False, False, False, True])
+
+
+def test_resets_are_no_rewards():
+    """Every step costs 1, a reset nothing: which is above -0.5, but nothing was found."""
+    env = Paying(line(4), at(4, 9, 9, 0, others=-1.0))
+    result = gosprl.collect(env, 3, seed=0, threshold=-0.5)
+    assert (result.stop, result.found) == ("met", None)
+    assert result.resets > 0
+    assert gosprl.collect(env, 3, seed=0, threshold=-1.5).found == (0, 0, 1, -1.0, 1)
+
+
+@pytest.mark.parametrize("one", [1, np.float32(1), np.int64(1), np.bool_(True), True, np.float64(1)])
+def test_rewards_are_numbers_of_any_kind(one):
+    result = gosprl.collect(Paying(ring(4), at(4, 2, 0, one)), 5, seed=0, threshold=0.5)
+    assert result.found[:4] == (2, 0, 3, 1.0)
+    assert type(result.found.reward) is float
+
+
+@pytest.mark.parametrize(("first_state", "first_action"), [(0, 0), (7, -2)])
+def test_what_was_found_is_counted_from_zero(first_state, first_action):
+    """As are the counts; the model says what the environment calls the states."""
+    env = Paying(ring(4), at(4, 2, 1, 1.0), first_state=first_state, first_action=first_action)
+    result = gosprl.collect(env, 5, seed=0, threshold=0.5)
+    assert result.found[:4] == (2, 1, 2, 1.0)
+    assert result.model.states[result.found.state] == first_state + 2
+
+
+@pytest.mark.parametrize("strategy", [None, "random"])
+def test_the_same_seed_finds_the_same(strategy):
+    runs = [gosprl.collect(gym.make(FROZEN), 9, seed=3, threshold=0.5, strategy=strategy) for _ in range(2)]
+    assert runs[0].found == runs[1].found
+    whole, collector = runs[0], gosprl.Collector(16, 4, 10**4, seed=3, threshold=0.5, strategy=strategy)
+    env = gym.make(FROZEN)
+    while not collector.done:
+        result = collector.run(env, max_steps=7)
+    assert (result.stop, result.met) == ("found", False)
+    if strategy == "random":  # which does not look at the need
+        assert result.found == whole.found
+
+
+def test_a_reward_that_is_no_number():
+    with pytest.raises(
+        gosprl.CollectionError, match=r"after \d+ steps: rewards: .* got nan at \(s, a\) = \(1, 1\)"
+    ) as caught:
+        gosprl.collect(Paying(ring(3), at(3, 1, 1, np.nan)), 3, seed=0)
+    assert np.all(np.isfinite(caught.value.result.model.reward_sum))

@@ -261,3 +261,80 @@ def test_a_walk_that_failed_goes_on_from_where_it_was():
 def test_probabilities_and_sampling_on_the_way_do_not_go_together():
     with pytest.raises(gosprl.InputError, match="sample: expected a policy of rows"):
         Attempt(np.ones(3), np.zeros(3, dtype=bool), np.ones(3, dtype=np.int64), 1, sample=True)
+
+
+# Stopping at a reward
+
+
+class Noted(Python):
+    """Writes down what every step earned."""
+
+    def __init__(self, mdp):
+        super().__init__(mdp)
+        self.rewards = []
+
+    def step(self, row):
+        self.rewards.append(super().step(row))
+        return self.rewards[-1]
+
+
+@pytest.mark.parametrize(("mdp", "threshold"), [("rewards", 0.3), ("rewards", -0.3), ("rewards", -9), ("rewards", 9)])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_both_engines_stop_at_the_first_reward_above(mdp, threshold, strategy):
+    mdp = MDPS[mdp]
+    for seed in range(3):
+        options = {"seed": seed, "max_steps": 3000, "threshold": threshold} | STRATEGIES[strategy]
+        python = Noted(mdp)
+        stepped, compiled = gosprl.collect(python, 3, **options), gosprl.collect(mdp, 3, **options)
+        above = np.flatnonzero(np.array(python.rewards) > threshold)
+        assert everything(compiled) == everything(stepped)
+        assert compiled.curve.tolist() == stepped.curve.tolist()
+        assert compiled.found == stepped.found
+        if threshold == 9:
+            assert above.size == 0
+            assert (compiled.found, compiled.stop) == (None, "met" if compiled.met else "max_steps")
+        else:
+            assert above.tolist() == [len(python.rewards) - 1]
+            assert compiled.found == (*python.log[-1], python.rewards[-1], len(python.log))
+            assert (compiled.stop, compiled.steps) == ("found", len(python.log))
+
+
+@pytest.mark.parametrize("threshold", [0, 0.99, 1, -0.5])
+@pytest.mark.parametrize("strategy", ["kl", "random"])
+def test_both_engines_stop_at_the_first_coin_above(threshold, strategy):
+    """A coin is 0 or 1; either is above a threshold below 0, and is said to be what it was."""
+    mdp, seen = TabularMDP(RIVER.dense(), rewards=np.full((6, 2), 0.3), noise="bernoulli"), set()
+    for seed in range(12):
+        options = {"seed": seed, "threshold": threshold} | STRATEGIES[strategy]
+        python = Noted(mdp)
+        stepped, compiled = gosprl.collect(python, 3, **options), gosprl.collect(mdp, 3, **options)
+        assert everything(compiled) == everything(stepped)
+        assert compiled.found == stepped.found
+        assert (compiled.found is None) == (threshold == 1)
+        if compiled.found is not None:
+            assert compiled.found == (*python.log[-1], python.rewards[-1], len(python.log))
+            assert not any(reward > threshold for reward in python.rewards[:-1])
+            seen.add(compiled.found.reward)
+    assert seen == {0: {1}, 0.99: {1}, 1: set(), -0.5: {0, 1}}[threshold]
+
+
+@pytest.mark.parametrize("strategy", ["kl", "random"])
+def test_a_threshold_that_is_not_reached_changes_nothing(strategy):
+    for mdp in (MDPS["rewards"], MDPS["bernoulli"]):
+        with_, without = (
+            gosprl.collect(mdp, 3, seed=1, threshold=threshold, **STRATEGIES[strategy]) for threshold in (1, None)
+        )
+        assert everything(with_) == everything(without)
+
+
+@pytest.mark.parametrize("slice_", [1, 7, 10**6])
+def test_slices_do_not_hide_a_reward(monkeypatch, slice_):
+    """The only reward is at the far end of the river, where a random walk takes long."""
+    mdp = TabularMDP(RIVER.dense(), rewards=np.eye(6)[5][:, None] * [0, 1.0])
+    whole = gosprl.collect(mdp, 10**4, seed=4, strategy="random", threshold=0.5)
+    monkeypatch.setattr(Tabular, "slice", slice_)
+    result = gosprl.collect(mdp, 10**4, seed=4, strategy="random", threshold=0.5)
+    assert everything(result) == everything(whole)
+    assert result.found == whole.found
+    assert result.found[:2] == (5, 1)
+    assert result.counts[5, 1] == 1
