@@ -235,7 +235,6 @@ class Phases(Rule):
         S, P = model.num_states, len(model.rows)
         self.first = math.ceil(FIRST * math.log(S * P / problem.delta))
         self.samples: list[Ints] = []  # [R] visits at the end of each phase
-        self.gaps: list[float] = []  # upper - lower then
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         return np.maximum(self.pair[rows], self.first)
@@ -245,7 +244,6 @@ class Phases(Rule):
         states = np.unique(model.rows.state[self.counting])
         gap = float((bounds.upper - bounds.lower)[states].max())
         self.samples.append(model.visits.copy())
-        self.gaps.append(gap)
         if gap <= self.epsilon:
             return None
         visits = np.maximum(model.visits, self.first)
