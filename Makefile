@@ -38,6 +38,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py
+	$(BIN)/python benchmarks/applications.py
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
@@ -48,6 +49,8 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.guard
 	$(BIN)/python -m evidence.focused
 	$(BIN)/python -m evidence.gymnasium_envs
+	$(BIN)/python -m evidence.guarantees
+	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.picture
 
 clean:  ## remove .venv and caches

@@ -1,29 +1,34 @@
-"""The command line: `gosprl --help`.
+"""The command line: `gosprl --help`. The verbs of the applications are in `gosprl.cli_applications`."""
 
-Exit status: 0 done (collect: everything met), 1 collect stopped unmet, 2 usage or input error, 70 internal error,
-130 after Ctrl-C.
-"""
-
-import functools
 import json
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 import gosprl
-
-P = ParamSpec("P")
+from gosprl import cli_applications
+from gosprl.cli_shared import (
+    AsJson,
+    Env,
+    MaxSteps,
+    Seed,
+    Settings,
+    announce_compiling,
+    environment,
+    err,
+    exits,
+    first_run,
+    live,
+    out,
+    print_error,
+    samples,
+    summary,
+)
 
 DOMAINS = (
     "riverswim6",
@@ -47,8 +52,6 @@ app = typer.Typer(
     help="Collect samples of every state-action pair of a system that can only be stepped through, in few steps.\n\n"
     "Example: `gosprl collect four_room43 --need 10 --seed 0`",
 )
-out = Console()
-err = Console(stderr=True)
 
 
 class Limits(TypedDict):
@@ -63,28 +66,6 @@ class Limits(TypedDict):
     fluid: float
 
 
-def _exits(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn what a command raises into the documented exit status."""
-
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except gosprl.InputError as error:
-            err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
-            raise typer.Exit(2) from None
-        except typer.Exit:
-            raise
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
-        except Exception:
-            traceback.print_exc()
-            err.print("[bold red]internal error:[/] this is a defect of gosprl; the lines above say where")
-            raise typer.Exit(70) from None
-
-    return wrapped
-
-
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     if version:
@@ -93,9 +74,9 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 @app.command()
-@_exits
+@exits
 def collect(
-    env: Annotated[str, typer.Argument(help="A domain (see `gosprl domains`) or the id of a Gymnasium environment.")],
+    env: Env,
     need: Annotated[
         str, typer.Option(help="Samples: a number for every pair, or an .npy file with [S] or [S, A].")
     ] = "1",
@@ -103,8 +84,8 @@ def collect(
         str | None,
         typer.Option(help="guarded (default), gosprl (given an option that only it has), practical or random."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes everything random.")] = None,
-    max_steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
+    seed: Seed = None,
+    max_steps: MaxSteps = None,
     confidence: Annotated[str | None, typer.Option(help="Confidence sets: kl (default) or bernstein.")] = None,
     scale: Annotated[float | None, typer.Option(help="Width of the sets (default 1); below 1 no guarantee.")] = None,
     delta: Annotated[float | None, typer.Option(help="Confidence level (default 0.1).")] = None,
@@ -112,11 +93,9 @@ def collect(
     reach: Annotated[float | None, typer.Option(help="Give up states that are more than this many steps away.")] = None,
     planning: Annotated[str | None, typer.Option(help="focused (default), or full: for all states each time.")] = None,
     known: Annotated[bool, typer.Option("--known", help="Plan with the true dynamics (our domains only).")] = False,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of ENV, such as states=6.")
-    ] = None,
+    settings: Settings = None,
     compare: Annotated[bool, typer.Option("--compare", help="Beside the fluid limit and a random walk.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Collect samples of every state-action pair, in as few steps as possible.
 
@@ -126,7 +105,7 @@ def collect(
 
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --json`
     """
-    system = _environment(env, dict(_setting(text) for text in settings or []))
+    system = environment(env, settings)
     if known and not isinstance(system, gosprl.TabularMDP):
         raise gosprl.InputError("known: only our own domains tell their dynamics")
     if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
@@ -142,34 +121,33 @@ def collect(
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if known:
         options["dynamics"] = system
-    if _first_run():
-        err.print("compiling once, about 30 s", style="dim")
+    announce_compiling()
     try:
-        with _bar() as bar:
+        with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of states met"), total=1.0) as bar:
             result = gosprl.collect(
-                *(system, _need(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
+                *(system, samples(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
             )
     except gosprl.CollectionError as error:
-        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
+        print_error(error)
         result = error.result
     if as_json:
         keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
         known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
         print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}, **known_limit}))
     else:
-        out.print(_summary(env, result))
+        out.print(summary(env, result))
         if isinstance(system, gosprl.TabularMDP):
             if system.map is not None:
                 out.print(_heat_map(system.map, result.counts.sum(axis=1)), soft_wrap=True)
             if compare:
-                _compare(system, _need(need), result, seed)
+                _compare(system, samples(need), result, seed)
     if result.stop == "interrupted":
         raise typer.Exit(130)
     raise typer.Exit(0 if result.met else 1)
 
 
 @app.command()
-@_exits
+@exits
 def domains(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Domains; by default a tour.")] = None,
     need: Annotated[int, typer.Option(help="Samples wanted of each state-action pair, b(s,a).")] = 10,
@@ -186,7 +164,7 @@ def domains(
     rows = []
     for name in names or DOMAINS:
         mdp = gosprl.envs.make(name)
-        with err.status(f"{name}: compiling once, about 20 s" if _first_run() else name):
+        with err.status(f"{name}: compiling once, about 20 s" if first_run() else name):
             rows.append(_limits(name, mdp, need))
     if as_json:
         print(json.dumps({"need": need, "domains": rows}))
@@ -210,84 +188,6 @@ def _limits(name: str, mdp: gosprl.TabularMDP, need: int) -> Limits:
         sum_bDs=gosprl.ssp_diameter_bound(mdp, need),
         fluid=gosprl.fluid_limit(mdp, need),
     )
-
-
-def _environment(name: str, parameters: dict[str, Any]) -> Any:
-    """One of our domains, or else a Gymnasium environment."""
-    family = name.rstrip("0123456789")
-    if name in gosprl.envs.names() or family in gosprl.envs.names():
-        return gosprl.envs.make(name, **parameters)
-    import gymnasium
-
-    try:
-        return gymnasium.make(name, **parameters)
-    except Exception as error:
-        known = ", ".join(gosprl.envs.names())
-        raise gosprl.InputError(
-            f"env: {name!r} is not one of our domains ({known}), nor Gymnasium's: {error}"
-        ) from None
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise gosprl.InputError(f"set: expected KEY=VALUE, got {text!r}")
-    try:
-        return key, json.loads(value)
-    except json.JSONDecodeError:
-        return key, value
-
-
-def _need(text: str) -> Any:
-    if text.endswith(".npy"):
-        import numpy as np
-
-        try:
-            return np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise gosprl.InputError(f"need: {text} is not an array that NumPy can read: {error}") from error
-    try:
-        return int(text)
-    except ValueError:
-        raise gosprl.InputError(f"need: expected a whole number or an .npy file, got {text!r}") from None
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A live line on a terminal, nothing elsewhere."""
-    if not err.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(), TextColumn("{task.percentage:3.0f} % of states met"), TextColumn("{task.fields[numbers]}"))
-    with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task("collecting", total=1.0, numbers="")
-
-        def show(status: dict[str, Any]) -> None:
-            numbers = f"{status['steps']:,} steps, {status['attempts']:,} plans, {status['rate']:,.0f} steps/s"
-            progress.update(task, completed=status["met"], numbers=numbers)
-
-        yield show
-
-
-def _summary(env: str, result: gosprl.Result) -> Table:
-    table = Table(title=env, box=SIMPLE_HEAD, show_header=False)
-    missing = int((result.unmet["needed"] - result.unmet["have"]).sum())
-    rows = [
-        ("met", f"{'yes' if result.met else 'no'}: {result.states} states, {result.pairs} pairs"),
-        ("missing", f"{missing:,} samples" if missing else ""),
-        ("given up", ", ".join(map(str, list(result.unreachable)[:10]))),
-        ("why", next(iter(result.unreachable.values()), "")),
-        ("stop", result.stop),
-        ("steps", f"{result.steps:,}"),
-        ("plans", f"{result.attempts:,}"),
-        ("resets", f"{result.resets:,}" if result.resets else ""),
-        ("guarantee", result.guarantee),
-        ("limit", result.closeness),
-    ]
-    for name, value in rows:
-        if value:
-            table.add_row(name, value)
-    return table
 
 
 def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:
@@ -320,11 +220,7 @@ def _compare(mdp: gosprl.TabularMDP, need: Any, result: gosprl.Result, seed: int
     out.print(table)
 
 
-def _first_run() -> bool:
-    """Whether the planner has never been compiled on this machine."""
-    from gosprl import _kernels
-
-    return not any(Path(str(_kernels.solve.stats.cache_path)).glob("_kernels.solve-*.nbi"))
+cli_applications.register(app)
 
 
 def main() -> None:

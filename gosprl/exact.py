@@ -25,20 +25,22 @@ def policy_iteration(
     alive: NDArray[np.bool_],
     usable: NDArray[np.bool_],
     v: NDArray[np.float64],
-) -> None:
-    """Overwrite v at the alive non-goal states by their optimum, for sets of one point each."""
+) -> NDArray[np.int64]:
+    """Overwrite v at the alive non-goal states by their optimum, for sets of one point each; the rows [S] that have it.
+
+    What stands in the rows of other states means nothing.
+    """
     inner = np.flatnonzero(alive & ~goal)
-    if inner.size == 0:
-        return
     policy = _attractor(sets, goal, usable)
-    for _ in range(MAX_POLICIES):
+    for _ in range(MAX_POLICIES if inner.size else 0):
         v[inner] = policy_value(sets, cost, inner, policy[inner], v)
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
         best = first_least(q, sets.row_ptr)
         better = inner[q[best[inner]] < v[inner] * (1 - IMPROVEMENT)]
         if better.size == 0:
-            return
+            break
         policy[better] = best[better]
+    return policy
 
 
 def policy_value(

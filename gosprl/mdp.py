@@ -6,6 +6,7 @@ D       = max_{s'} D_{s'}                              diameter(), a lower bound
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from gosprl.rows import Rows
 SUM_TOLERANCE = 1e-6  # how far a row may be from summing to one before it is an error; within, it is renormalised
 ENTRY_BYTES = 140  # that making an MDP of sparse parts takes for each of them, at most
 STATE_BYTES = 24  # and for each state
+NOISES = {"none": "none", "bernoulli": "bernoulli"}
 DENSE_LIMIT = 50_000_000  # entries above which a dense copy is refused
 
 Parts = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # (s, a, s_next, p), of one length
@@ -69,7 +71,7 @@ class TabularMDP:
         blocks, S, A = _blocks(P, states, actions)
         self.rows, self.ptr, self.succ, self.prob = _joined(blocks, S, A)
         self.start = _checks.index("start", start, S, "a state")
-        self.noise = _checks.choice("noise", noise, {"none": "none", "bernoulli": "bernoulli"})
+        self.noise = _checks.choice("noise", noise, NOISES)
         self.rewards = None if rewards is None else self._row_rewards(rewards)
         self.name = name
         self.map = None if map is None else tuple(map)
@@ -86,6 +88,20 @@ class TabularMDP:
 
     def __repr__(self) -> str:
         return f"TabularMDP({self.name}: {self.num_states} states, {len(self.rows)} pairs, start {self.start})"
+
+    def with_rewards(self, rewards: ArrayLike, noise: str = "none") -> "TabularMDP":
+        """The same MDP with these mean rewards, [S, A], or [S]: the same for all actions of a state."""
+        means, shape = _checks.floats("rewards", rewards), (self.num_states, self.num_actions)
+        if means.shape not in (shape, shape[:1]):
+            raise InputError(
+                f"rewards: expected mean rewards [S, A] = {shape} or [S] = {shape[:1]}, got shape {means.shape}"
+            )
+        if means.ndim == 1:
+            means = np.broadcast_to(means[:, None], shape)
+        other = copy(self)
+        other.noise = _checks.choice("noise", noise, NOISES)
+        other.rewards = other._row_rewards(means)
+        return other
 
     def p(self, s: int, a: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The possible next states of a pair, increasing, and their probabilities."""

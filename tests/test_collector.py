@@ -46,7 +46,8 @@ def by_hand(mdp, need, seed, steps=10**6, **options):
         a = collector.ask(s)
         succ, p = mdp.p(s, a)
         s_next = int(succ[np.searchsorted(np.cumsum(p), rng.random(), side="right")])
-        reward = 0.0 if mdp.rewards is None else float(rng.random() < mdp.rewards[mdp.rows.index(s, a)])
+        mean = 0.0 if mdp.rewards is None else float(mdp.rewards[mdp.rows.index(s, a)])
+        reward = float(rng.random() < mean) if mdp.noise == "bernoulli" else mean
         collector.tell(s, a, s_next, reward)
         log.append((s, a, s_next))
         s = s_next

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import Problem, random_dynamics
 
-from gosprl import InputError, PrecisionError, TabularMDP
+from gosprl import KL, Bernstein, EmpiricalModel, InputError, PrecisionError, TabularMDP, plan
+from gosprl.distances import OPTIMISTIC_ERROR, optimistic_times
 from gosprl.envs import make
 from gosprl.envs.lower_bounds import epsilon_wheel, one_state_modification, two_state_chain
 
@@ -411,3 +413,95 @@ def test_ways_that_nobody_waits_for_are_avoided_or_refused(rare):
     without = TabularMDP((s[:4], a[:4], s_next[:4], [rare, 1, 1, 1]))
     with pytest.raises(PrecisionError, match="too rarely for doubles"):
         without.hitting_times()
+
+
+def counted(rng, S, A, share=0.7, closed=False):
+    """Counts of random dynamics, of some of the pairs only; and the dynamics."""
+    P = random_dynamics(rng, S, A)
+    model = EmpiricalModel(S, P.sum(axis=2) > 0, successors=P > 0 if closed else None)
+    for row in range(len(model.rows)):
+        s, a = model.rows.pair(row)
+        n = int(rng.choice([1, 20, 2000]))
+        if rng.random() < share:
+            model.update(np.full(n, s), np.full(n, a), rng.choice(S, size=n, p=P[s, a]))
+    return model, P
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("family", [KL(0.1), KL(0.1, scale=0.01), Bernstein(0.1, scale=0.1)])
+def test_optimistic_times_are_plans_to_every_goal(closed, family):
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        model, _ = counted(rng, int(rng.integers(1, 7)), int(rng.integers(1, 4)), closed=closed)
+        times = optimistic_times(model, family)
+        for g in range(model.num_states):
+            expected = plan(model, [g], confidence=family, precision=1e-9).values
+            np.testing.assert_allclose(times[:, g], expected, rtol=2 * OPTIMISTIC_ERROR)
+        assert np.all(np.diag(times) == 0)
+
+
+def test_optimistic_times_begun_anywhere_are_the_same():
+    """From other times, from nonsense, from infinities; never more than the optimum, nor less by more than 1e-6."""
+    rng = np.random.default_rng(1)
+    for _ in range(15):
+        model, _ = counted(rng, int(rng.integers(2, 7)), 2, closed=bool(rng.random() < 0.3))
+        S, family = model.num_states, KL(0.1, scale=0.1)
+        sets = Problem.from_intervals(model.rows, family.intervals(model), [])
+        cold = optimistic_times(model, family)
+        for warm in (
+            cold,
+            50 * rng.random((S, S)),
+            np.full((S, S), np.inf),
+            np.where(rng.random((S, S)) < 0.5, np.inf, 7),
+        ):
+            before = warm.copy()
+            times = optimistic_times(model, family, warm)
+            np.testing.assert_array_equal(warm, before)
+            for g in range(S):
+                sets.goals = [g]
+                best = (
+                    sets.points().optimum([g]) if S < 5 else plan(model, [g], confidence=family, precision=1e-10).values
+                )
+                assert np.all(times[:, g] <= best * (1 + 1e-9))
+                assert np.all(times[:, g] >= best * (1 - 2 * OPTIMISTIC_ERROR))
+
+
+def test_optimistic_times_are_at_most_the_true_ones():
+    """Where the truth is in the sets, which is looked at first."""
+    rng = np.random.default_rng(2)
+    inside = 0
+    for _ in range(30):
+        model, P = counted(rng, 5, 2)
+        sets = Problem.from_intervals(model.rows, KL(0.1).intervals(model), [])
+        truth = P[model.rows.state, model.rows.action]
+        unseen = np.where(sets.seen, 0, truth).sum(axis=1)
+        if np.all((truth >= sets.lower) & (truth <= sets.upper)) and np.all(unseen <= sets.total):
+            inside += 1
+            assert np.all(optimistic_times(model, KL(0.1)) <= TabularMDP(P).hitting_times() * (1 + 2 * PROMISED))
+    assert inside > 15
+
+
+def test_optimistic_times_of_states_never_found_and_of_resets():
+    """State 2 is terminal, its reset leads to 0; state 3 was never found, and may lead anywhere in a step."""
+    model = EmpiricalModel(4, 2)
+    model.end_in(2)
+    n = 100_000
+    for s, a, s_next in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 2), (2, 0, 0)):
+        model.update(np.full(n, s), np.full(n, a), np.full(n, s_next))
+    times = optimistic_times(model, KL(0.1))
+    expected = [[0, 1, 2], [1, 0, 1], [1, 2, 0]]
+    np.testing.assert_allclose(times[:3, :3], expected, rtol=1e-3)
+    np.testing.assert_allclose(times[3], [1, 1, 1, 0])
+    assert np.all(times[:3, 3] > 100)  # nothing led there in so many tries
+    assert np.all(np.isfinite(times[:3, 3]))
+
+
+def test_optimistic_times_where_candidates_leave_no_way():
+    """0 and 1 lead to each other or to 2, from which nothing leads back."""
+    model = EmpiricalModel(3, 1, successors=lambda s, a: [[1, 2], [0, 2], [2]][s])
+    times = optimistic_times(model, KL(0.1))
+    np.testing.assert_allclose(times, [[0, 1, 1], [1, 0, 1], [np.inf, np.inf, 0]])
+    model.update([0] * 1000, [0] * 1000, [1, 2] * 500)
+    times = optimistic_times(model, KL(0.1))
+    assert np.isinf(times[0, 1])  # it may be missed now
+    assert np.all(times[:2, 2] < 3)

@@ -273,6 +273,39 @@ def test_rewards_must_be_means(noise, mean, expected):
         TabularMDP(P, rewards=[[0, 1], [mean, 0.5]], noise=noise)
 
 
+def test_the_same_mdp_with_other_rewards():
+    P = np.zeros((3, 2, 3))
+    P[0, 1, 1] = P[1, 0, 2] = P[1, 1, 0] = P[2, 0, 0] = 1
+    mdp = TabularMDP(P, 2, rewards=np.full((3, 2), 7.0), name="ring")
+    paid = mdp.with_rewards([[9, 0.5], [0, 1], [0.25, 9]], noise="bernoulli")
+    np.testing.assert_array_equal(paid.rewards, [0.5, 0, 1, 0.25])
+    assert (paid.noise, paid.start, paid.name) == ("bernoulli", 2, "ring")
+    np.testing.assert_array_equal(paid.dense(), P)
+    by_state = mdp.with_rewards([0.5, 3, -1])
+    np.testing.assert_array_equal(by_state.rewards, [0.5, 3, 3, -1])
+    assert by_state.noise == "none"
+    np.testing.assert_array_equal(mdp.rewards, [7.0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "noise", "message"),
+    [
+        (
+            np.ones((2, 3)),
+            "none",
+            r"^rewards: expected mean rewards \[S, A\] = \(3, 2\) or \[S\] = \(3,\), got shape \(2, 3\)",
+        ),
+        (0.5, "none", r"^rewards: expected mean rewards"),
+        (np.full(3, 1.5), "bernoulli", r"^rewards: expected means in \[0, 1\] with noise='bernoulli', got 1.5 at"),
+        (np.ones(3), "gaussian", r"^noise: 'gaussian' is not known; known are bernoulli, none$"),
+        ("high", "none", r"^rewards: expected numbers"),
+    ],
+)
+def test_other_rewards_are_checked(rewards, noise, message):
+    with pytest.raises(gosprl.InputError, match=message):
+        TabularMDP(np.full((3, 2, 3), 1 / 3)).with_rewards(rewards, noise)
+
+
 @pytest.mark.parametrize("noise", ["gaussian", None, 0])
 def test_unknown_noise_lists_the_known(noise):
     with pytest.raises(gosprl.InputError, match=r"^noise: .* is not known; known are bernoulli, none$"):

@@ -273,5 +273,5 @@ def _check_state_rewards(mdp: TabularMDP) -> None:
         s = int(differ[0])
         raise InputError(
             f"rewards: expected those of a state to be the same for all its actions, got {low[s]:g} and {high[s]:g} in "
-            f"state {s}; estimate_rewards compares pairs"
+            f"state {s}; give means [S], mdp.with_rewards(means), or compare pairs with estimate_rewards"
         )

@@ -102,12 +102,23 @@ class Answer:
         """Why the walk ended: "met" if all that was asked for was reached."""
         return self.collected.stop
 
+    @property
+    def reached(self) -> bool:
+        """Whether that is all that was asked for."""
+        return self.stop == "met"
+
     def lines(self) -> list[tuple[str, str]]:
         """What to print, as (name, value)."""
         return []
 
+    def ending(self) -> list[tuple[str, str]]:
+        """How the walk ended, and where it still lacks samples."""
+        lacking = np.unique(self.collected.unmet["state"])
+        missing = [("missing", f"samples of {listed(lacking)}")] if lacking.size else []
+        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", self.guarantee)]
+
     def __repr__(self) -> str:
-        shown = [*self.lines(), ("steps", f"{self.steps:,}"), ("stop", self.stop), ("guarantee", self.guarantee)]
+        shown = [*self.lines(), *self.ending()]
         width = max(len(name) for name, _ in shown)
         return f"{type(self).__name__}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in shown)
 
@@ -164,7 +175,10 @@ class Walk:
         collector = Collector(need=rule, seed=self.seed, model=model, **self.collecting)
         if rewards:
             collector.record.rewards = (0.0, 1.0)
-        return rule, collector.run(walked, self.max_steps, self.progress)
+        result = collector.run(walked, self.max_steps, self.progress)
+        if isinstance(rule, Rule):
+            rule.newly_counting(model)  # the last step of a run that was cut short may have found a state
+        return rule, result
 
     @property
     def collecting(self) -> dict[str, Any]:
@@ -203,10 +217,15 @@ def check_communicating(mdp: TabularMDP) -> None:
 
 def check_rewards(mdp: TabularMDP) -> None:
     if mdp.rewards is None:
-        raise InputError(f"system: {mdp.name} has no rewards; give them, TabularMDP(P, rewards=R) with R [S, A]")
+        raise InputError(
+            f"system: {mdp.name} has no rewards; give them, TabularMDP(P, rewards=R) with R [S, A], or "
+            "mdp.with_rewards(R)"
+        )
     outside = np.flatnonzero((mdp.rewards < 0) | (mdp.rewards > 1))
     if outside.size:
         low, high = float(mdp.rewards.min()), float(mdp.rewards.max())
+        if low == high:  # any range with 0 in it will do
+            low, high = min(low, 0.0), max(high, 0.0)
         raise InputError(
             f"rewards: expected rewards in [0, 1], got {mdp.rewards[outside[0]]:g} at (s, a) = "
             f"{mdp.rows.pair(int(outside[0]))}; scale them: (R - low) / (high - low), here with low = {low:g}, "

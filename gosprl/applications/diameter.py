@@ -30,7 +30,8 @@ from gosprl.applications import modest
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, listed
 from gosprl.certificates import lipschitz_errors, model_errors, slack
 from gosprl.confidence import Confidence
-from gosprl.distances import optimistic_times
+from gosprl.distances import OPTIMISTIC_ERROR, optimistic_times
+from gosprl.errors import PrecisionError
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
 
@@ -60,7 +61,10 @@ class Proved:
 def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
     """What the sets of the rows `counting` prove, for the counts as they are."""
     hat = frequencies(model)
-    times = hat.hitting_times()
+    try:
+        times = hat.hitting_times()
+    except PrecisionError:  # too far for doubles, which is no reason to lose a run: nothing is proved
+        times = np.full((model.num_states, model.num_states), np.inf)
     np.fill_diagonal(times, 0.0)
     states = np.unique(model.rows.state[counting])
     inside = np.full_like(times, np.inf)
@@ -140,7 +144,8 @@ class Doubling(Timed):
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         if self.printed is not None:
-            return np.ceil(modest.requirement(model, rows, self.eta / 2, "l1", self.printed)).astype(np.int64)
+            asked = modest.requirement(model, rows, self.eta / 2, "l1", self.printed)
+            return np.minimum(np.ceil(asked), 2.0**62).astype(np.int64)
         errors = model_errors(slack(model, self.family, rows), "l1")
         return modest.more_samples(model.visits[rows], errors / (self.eta / 2))
 
@@ -171,9 +176,10 @@ class DiameterEstimate(Answer):
 
     def lines(self) -> list[tuple[str, str]]:
         allowed = factor(self.epsilon)
+        got = 1.0 if self.diameter == self.lower else self.diameter / max(self.lower, 1e-300)
         return [
             ("diameter", f"between {self.lower:.4g} and {self.diameter:.4g}"),
-            ("asked for", f"within a factor of {allowed:.4g}, got {self.diameter / max(self.lower, 1e-300):.4g}"),
+            ("asked for", f"within a factor of {allowed:.4g}, got {got:.4g}"),
             ("eta", f"{self.eta:.3g}"),
         ]
 
@@ -225,8 +231,9 @@ def estimate_diameter(
     lower = largest(values, model, counting)
     eta = 2 * float(np.nanmax(errors, initial=0.0)) if counting.size else 4.0
     upper = prove(model, family, counting).upper
-    if eta * lower < 2:
-        upper = min(upper, lower * (1 + 1e-6) / (1 - eta * lower * (1 + 1e-6) / 2))
+    longest = lower * (1 + 2 * OPTIMISTIC_ERROR)  # what the optimistic policies take in their own dynamics at most
+    if eta * longest < 2:
+        upper = min(upper, longest / (1 - eta * longest / 2))
     return DiameterEstimate(
         diameter=upper,
         lower=lower,

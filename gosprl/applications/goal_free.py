@@ -22,7 +22,8 @@ D_hat / (1 - e). Each step costs omega at least, so with x = C e / omega < 1
     the policy costs at most V_hat / (1 - x) in truth, and the best at least V_hat (1 - x / (1 - e)):
     it is off by at most C |D_hat| (x / (1 - x) + x / (1 - e)).
 
-That is for all costs and goals at once. It is not tight: distances and row errors are at their worst together.
+That is for all costs and goals at once, and V_hat is as close to what the policy costs in truth. It is not tight:
+distances and row errors are at their worst together.
 """
 
 import math
@@ -37,15 +38,17 @@ from numpy.typing import ArrayLike
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk
 from gosprl.applications.diameter import Certified as CertifiedDiameter
-from gosprl.applications.diameter import Proved, among, factor, grow, prove
+from gosprl.applications.diameter import Proved, among, grow, prove
 from gosprl.confidence import Confidence, Known
 from gosprl.errors import InputError
-from gosprl.exact import policy_value
+from gosprl.exact import first_least, policy_iteration, policy_value
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
-from gosprl.planner import as_sets, plan
+from gosprl.planner import as_sets
+from gosprl.rows import Rows
 
-SPARE = 1e-3  # the part of epsilon that is kept for the precision of plans
+ESTIMATED = 1.25  # times the diameter at most, where the paper's rule has to estimate it first
+SPARE = 1e-3  # the part of epsilon that is kept for rounding, and for the precision of the times between states
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Task:
 
     def perturbation(self, D: float) -> float:
         """What is added to all costs, with D an upper bound on the diameter; 0 if c_min is enough."""
-        omega = self.epsilon / (2 * self.theta * D)
+        omega = self.epsilon / (2 * self.theta * max(1.0, D))  # D is 0 if there is only one state
         return omega if omega > self.c_min else 0.0
 
     def omega(self, D: float) -> float:
@@ -126,7 +129,7 @@ class Printed(CertifiedDiameter):
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, task: Task, delta: float, alpha: float
     ) -> None:
-        super().__init__(model, all_states, family, factor(min(1.0, task.epsilon)))
+        super().__init__(model, all_states, family, ESTIMATED)
         self.task, self.delta, self.alpha = task, delta, alpha
         self.diameter = task.diameter
 
@@ -142,8 +145,27 @@ class Printed(CertifiedDiameter):
         support = int(np.bincount(row[count > 0]).max())
         task, D = self.task, max(1.0, self.diameter)
         sizes = (support, model.num_states, model.num_actions)
-        need = np.full(len(model.rows), math.ceil(self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)))
+        asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
+        need = np.full(len(model.rows), math.ceil(min(asked, 2.0**62)))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
+
+
+def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float) -> Floats:
+    """[R] the cost of each row, from costs [S] or [S, A], which are checked; by default 1."""
+    if costs is None:
+        return np.ones(len(rows))
+    given, shape = _checks.floats("costs", costs), (rows.num_states, rows.num_actions)
+    if given.shape not in (shape[:1], shape):
+        raise InputError(f"costs: expected [S] = {shape[:1]} or [S, A] = {shape}, got shape {given.shape}")
+    cost = given[rows.state] if given.ndim == 1 else given[rows.state, rows.action]
+    bad = np.flatnonzero(~((cost >= c_min) & (cost <= 1)))
+    if bad.size:
+        raise InputError(
+            f"costs: expected costs in [c_min, 1] = [{c_min:g}, 1], got {cost[bad[0]]:g} at (s, a) = "
+            f"{rows.pair(int(bad[0]))}; divide larger ones by their maximum, explore with a smaller c_min for "
+            "smaller ones"
+        )
+    return np.ascontiguousarray(cost)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +191,10 @@ class Explored(Answer):
         return np.where(rows < 0, -1, self._known.rows.action[rows])
 
     def values(self, goal: int, costs: ArrayLike | None = None) -> Floats:
-        """[S] what `policy(goal, costs)` costs from each state on average, by the frequencies seen."""
+        """[S] what `policy(goal, costs)` costs from each state on average, by the frequencies seen.
+
+        With c_min, within `proved` of what it costs in truth.
+        """
         rows = self._plan(goal, costs)
         values = np.where(rows < 0, np.inf, 0.0)
         inner = np.flatnonzero((rows >= 0) & (np.arange(len(rows)) != goal))
@@ -180,10 +205,10 @@ class Explored(Answer):
         return values
 
     def lines(self) -> list[tuple[str, str]]:
-        optimal = f"within {self.proved:.4g} of the best" if math.isfinite(self.proved) else "nothing is proved yet"
-        among = f", of those that take at most {self.theta:g} times as long as they must" if self._added else ""
+        among = f" of those that take at most {self.theta:g} times as long as they must" if self._added else ""
+        optimal = f"within {self.proved:.4g} of the best{among}" if math.isfinite(self.proved) else "nothing is proved"
         return [
-            ("policies", f"{optimal}{among}; {self.epsilon:g} was asked for"),
+            ("policies", f"{optimal}; {self.epsilon:g} was asked for"),
             ("goals, costs", f"any of {self.model.num_states} states, in [{self.c_min:g}, 1]"),
             ("diameter", f"at most {self.diameter:.4g}"),
         ]
@@ -193,31 +218,23 @@ class Explored(Answer):
         return as_sets(self._known.rows, Known(self._known).intervals())
 
     def _costs(self, costs: ArrayLike | None) -> Floats:
-        if costs is None:
-            return np.ones(len(self._known.rows))
-        given, shapes = _checks.floats("costs", costs), ((self._known.num_states,), self._dense_shape)
-        if given.shape not in shapes:
-            raise InputError(f"costs: expected [S] = {shapes[0]} or [S, A] = {shapes[1]}, got shape {given.shape}")
-        rows = self._known.rows
-        cost = given[rows.state] if given.ndim == 1 else given[rows.state, rows.action]
-        bad = np.flatnonzero(~((cost >= self.c_min) & (cost <= 1)))
-        if bad.size:
-            raise InputError(
-                f"costs: expected costs in [c_min, 1] = [{self.c_min:g}, 1], got {cost[bad[0]]:g} at (s, a) = "
-                f"{rows.pair(int(bad[0]))}; divide larger ones by their maximum, explore with a smaller c_min for "
-                "smaller ones"
-            )
-        return np.ascontiguousarray(cost)
-
-    @property
-    def _dense_shape(self) -> tuple[int, int]:
-        return self._known.num_states, self._known.num_actions
+        return row_costs(costs, self._known.rows, self.c_min)
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
-        goal = _checks.index("goal", goal, self._known.num_states, "a state")
-        cost = self._known.rows.to_dense(self._costs(costs) + self._added)
-        tight = min(1e-6, SPARE * self.epsilon * float(cost[cost > 0].min()) / (4 * max(1.0, self.diameter)))
-        return plan(self._known, [goal], costs=cost, precision=max(tight, 1e-12)).rows
+        """[S] the rows to take, by linear solves: what `gosprl.plan` counts as equally good adds up on long ways."""
+        from gosprl import _kernels
+
+        S, sets = self._known.num_states, self._sets
+        goal = _checks.index("goal", goal, S, "a state")
+        cost = self._costs(costs) + self._added
+        goals, alive, usable = np.arange(S) == goal, np.empty(S, dtype=bool), np.ones(len(cost), dtype=bool)
+        _kernels.reach(sets, goals, alive, usable)
+        v = np.zeros(S)
+        rows = policy_iteration(sets, cost, goals, alive, usable, v)
+        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
+        best = first_least(q, sets.row_ptr)
+        rows[goal] = best[goal]
+        return np.where(np.isfinite(q[best]), rows, -1)
 
 
 def explore_all_goals(
@@ -282,7 +299,7 @@ def explore_all_goals(
         _known=proved.hat,
         _added=task.perturbation(usable),
         collected=result,
-        guarantee=f"{walk.level}: every policy is within `proved`{among(made, result.model)}",
+        guarantee=f"{walk.level}: every policy is within `proved` of the best{among(made, result.model)}",
     )
 
 
@@ -291,7 +308,7 @@ def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) ->
     c_min = _checks.number("c_min", c_min)
     if not 0 <= c_min <= 1:
         raise InputError(f"c_min: expected the least cost, in [0, 1], got {c_min:g}")
-    if isinstance(theta, bool) or not isinstance(theta, (int, float)) or not theta >= 1:
+    if isinstance(theta, bool) or not isinstance(theta, (int, float, np.integer, np.floating)) or not theta >= 1:
         raise InputError(f"theta: expected a number >= 1, or inf, got {theta!r}")
     if c_min == 0 and math.isinf(theta):
         raise InputError(

@@ -14,7 +14,7 @@ All end with a certificate: how far p_hat may be off by the confidence sets, for
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,6 @@ class ModelEstimate(Answer):
     norm: str
     rule: str
     target: float
-    samples: int = field(default=0)  # of all pairs together
 
     def lines(self) -> list[tuple[str, str]]:
         norm = "the l1 norm" if self.norm == "l1" else "each entry"
@@ -112,7 +111,6 @@ class ModelEstimate(Answer):
             ("error in " + norm, worst),
             ("", within),
             ("rule", self.rule),
-            ("samples", f"{self.samples:,} of {known.size} pairs"),
         ]
 
 
@@ -168,7 +166,6 @@ def estimate_model(
         norm=norm,
         rule=rule,
         target=eta,
-        samples=int(result.counts.sum()),
         collected=result,
         guarantee=f"{walk.level}: every |p_hat - p| is at most its eta",
     )

@@ -42,8 +42,10 @@ ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # rounds of looking for a w that is worse than those known
 STARTS = 5  # of the states it may begin in, how many are looked at in a round
 POLICIES = 100
-PLAY = 1.02  # by how much a constraint may be violated by one not yet found
+ROUNDS, CLOSE = 5000, 1e-4  # of the convex program: steps of its duals at most, and how nearly it is solved
+PLAY = 1.005  # by how much a constraint may be violated by one not yet found
 GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
+ROUNDING = 1e-13  # residuals, relative to the largest value, that plans can reach
 FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
 
 
@@ -81,10 +83,14 @@ class Discounted:
         chosen = np.zeros(len(every), dtype=bool)
         chosen[policy] = chosen[-1] = True
         lower = self._least(sets, 1 + lower_r, chosen, precision)[0] - 1 / (1 - gamma)
-        above, below = average_errors(slack(model, self.family, np.arange(len(model.rows))), value)
+        moves = slack(model, self.family, np.arange(len(model.rows)))
+        # unseen mass may go to states never visited, whose value by what was seen says nothing: they may be worth all
+        never = ~model.terminal & ~np.isin(np.arange(model.num_states), model.rows.state[model.visits > 0])
+        above, _ = average_errors(moves, np.where(never, 1 / (1 - gamma), value))
+        _, below = average_errors(moves, np.where(never, 0.0, value))
         width = gamma * np.maximum(above, below) + np.maximum(upper_r - mean, mean - lower_r)
         width[model.terminal[model.rows.state]] = 0.0
-        loss = np.maximum(q - v[model.rows.state], 0.0)
+        loss = np.where(model.enabled, np.maximum(q - v[model.rows.state], 0.0), 0.0)
         return Bounds(policy, value, np.maximum(lower, 0.0), np.minimum(upper, 1 / (1 - gamma)), width, loss)
 
     def rewards(self) -> tuple[Floats, Floats, Floats]:
@@ -197,28 +203,20 @@ def _worst_visits(problem: Discounted, bounds: Bounds, off: Floats) -> tuple[flo
 def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
     """The n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`; a [cuts, R], most [cuts].
 
-    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form.
-    Then all n grow by one factor until every cut holds.
+    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form. A
+    dual grows while its cut is violated and shrinks while it has room: with one cut, x falls as its dual^(-1/3), and a
+    power of 3 would be right at once. Then all n grow by one factor until every cut holds.
     """
-    from scipy.optimize import minimize
-
     largest = 1 / np.sqrt(least)
-
-    def x_of(duals: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.minimum(np.cbrt(2 / (duals @ a)), largest))
-
-    def negative_dual(logs: Floats) -> tuple[float, Floats]:
-        duals = np.exp(logs)
-        x = x_of(duals)
-        excess = a @ x - most
-        return float(-(np.sum(x**-2.0) + duals @ excess)), -excess * duals
-
-    start = np.log(2 * least.sum() / most / len(a))
-    logs = minimize(negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(-30.0, 80.0)] * len(a)).x
-    n = x_of(np.exp(logs)) ** -2.0
-    over = float((a @ (1 / np.sqrt(n)) / most).max())
-    return np.asarray(np.maximum(n * max(1.0, over) ** 2, least))
+    duals = 2 * least.sum() / most / len(a)
+    for _ in range(ROUNDS):
+        x = np.minimum(np.cbrt(2 / np.maximum(duals @ a, 1e-300)), largest)
+        used = a @ x / most
+        room = float(duals @ (most * np.abs(1 - used)))
+        if used.max() < 1 + CLOSE and room < CLOSE * float(np.sum(x**-2.0)):
+            break
+        duals *= used**1.5
+    return np.asarray(np.maximum(x**-2.0 * max(1.0, float(used.max())) ** 2, least))
 
 
 class Phases(Rule):
@@ -254,16 +252,19 @@ class Phases(Rule):
         if self.allocation == "uniform":
             fewest = int(visits[self.counting].min())
             return np.full(len(visits), math.ceil(fewest * min(GROWTH, max(1.05, (gap / self.epsilon) ** 2))))
+        bounds.width[~self.counting] = 0.0  # what was never found could be off by anything, and is never sampled
         n = allocate(self.problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
         need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
         if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds are wider than foreseen
             wide = self.counting & (bounds.width > 0)
-            need[wide] = np.ceil(1.2 * visits[wide]).astype(np.int64)
+            need[wide] = np.ceil(1.02 * visits[wide]).astype(np.int64)
         return need
 
     @property
     def precision(self) -> float:
-        return 1e-3 * self.epsilon * (1 - self.problem.gamma)
+        """Of plans: a thousandth of epsilon, but within what values are at all and what doubles can resolve."""
+        highest = 1 / (1 - self.problem.gamma)
+        return max(1e-3 * min(self.epsilon, highest) / highest, ROUNDING * highest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,17 +278,18 @@ class LearntPolicy(Answer):
     gap: float  # largest upper - lower: it is optimal to within this
     epsilon: float
     gamma: float
-    phases: list[NDArray[np.int64]]  # [S, A] visits at the end of each phase
+    phases: list[NDArray[np.int64]]  # [S, A] samples at the end of each phase
+    requested: NDArray[np.int64]  # [S, A] asked for in the last one; the walk brings others on its way
 
     def lines(self) -> list[tuple[str, str]]:
         known = self.policy >= 0
         best = f"{self.value[known].min():.4g} to {self.value[known].max():.4g}" if known.any() else "unknown"
-        pairs = self.phases[-1][self.phases[-1] > 0] if self.phases else np.zeros(0)
-        spread = f"{pairs.min():,} to {pairs.max():,} samples a pair" if pairs.size else "none"
+        asked = self.requested[self.requested > 0]
+        spread = f"{asked.min():,} to {asked.max():,} samples a pair asked for" if asked.size else "nothing asked for"
         return [
             ("policy", f"within {self.gap:.4g} of the best; {self.epsilon:g} was asked for"),
             ("value", best),
-            ("phases", f"{len(self.phases)}, at the end {spread}"),
+            ("phases", f"{len(self.phases)}, in the last {spread}"),
         ]
 
 
@@ -316,8 +318,9 @@ def learn_policy(
         `"bespoke"`: samples where near-optimal policies need them; `"uniform"`: the same number of every pair, for
         comparison.
     delta, confidence, options
-        Half of delta is for the confidence sets on the dynamics, which the collector walks by too, half for the
-        rewards'; other options of the collector.
+        Half of delta is for the confidence sets on the dynamics, half for the rewards'. The collector walks by sets of
+        the same family. An object's sets have a level of their own, to which the rewards' half is added. Other options
+        of the collector.
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     gamma, epsilon = _checks.open_unit("gamma", gamma), _checks.positive("epsilon", epsilon)
@@ -332,6 +335,7 @@ def learn_policy(
     model = result.model
     bounds = rule.problem.bounds(rule.precision)
     states = np.unique(model.rows.state[rule.counting])
+    level = delta / 2 + getattr(rule.problem.family, "delta", delta / 2)
     action = np.where(np.isin(np.arange(model.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
         policy=action,
@@ -341,7 +345,8 @@ def learn_policy(
         gap=float((bounds.upper - bounds.lower)[states].max()) if states.size else 1 / (1 - gamma),
         epsilon=epsilon,
         gamma=gamma,
-        phases=[model.rows.to_dense(visits) for visits in rule.samples],
+        phases=[model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, visits)) for visits in rule.samples],
+        requested=model.rows.to_dense(rule.pair),
         collected=result,
-        guarantee=f"{walk.level}: lower <= V^policy <= V* <= upper",
+        guarantee=f"{walk.at(level)}: lower <= V^policy <= V* <= upper",
     )

@@ -22,16 +22,23 @@ class Treasure(Answer):
     state: int | None  # None if nothing was found
     action: int | None
     reward: float  # that one, or that mean; the largest mean seen if nothing was found
-    covered: float  # share of the states (those found, if they are not known) that have all the samples asked for
+    covered: float  # share of the states that have all the samples asked for; where they must be found, of those found
+    threshold: float | None
 
     @property
     def found(self) -> bool:
         return self.state is not None
 
+    @property
+    def reached(self) -> bool:
+        return self.found if self.threshold is not None else super().reached
+
     def lines(self) -> list[tuple[str, str]]:
         where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
-        states = "states found" if self.collected.model.discovered else "states"
-        return [("found", where), ("covered", f"{self.covered:.1%} of the {states}")]
+        model = self.collected.model
+        states = len(model.discovered) or model.num_states  # a walk of a Gymnasium environment lists what it finds
+        among = "states" if states == model.num_states else f"{states} states found, of {model.num_states}"
+        return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
 
 
 def find_treasure(
@@ -77,6 +84,7 @@ def find_treasure(
         action=action if found else None,
         reward=reward if result.steps else 0.0,
         covered=float(result.curve["proportion"][-1]),
+        threshold=threshold,
         collected=result,
-        guarantee=result.guarantee,
+        guarantee=f"{result.guarantee}: the steps that covering takes obey the paper's bound",
     )

@@ -1,7 +1,8 @@
 """The paper's small chains, and two noisy domains for model estimation.
 
-`riverswim` and `toy3` are the paper's. `noisy_riverswim` and `wheel` are our own: the paper names them after another
-one (Tarbouriech et al., 2020) whose definitions could not be had, so only their names and sizes are the paper's.
+`riverswim` and `toy3` are the paper's, which needs no rewards; `riverswim` has its usual ones. `noisy_riverswim` and
+`wheel` are our own: the paper names them after another one (Tarbouriech et al., 2020) whose definitions could not be
+had, so only their names and sizes are the paper's.
 """
 
 import numpy as np
@@ -17,15 +18,20 @@ Parts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[n
 
 
 def riverswim(states: int = 6) -> TabularMDP:
-    """RiverSwim without rewards: a chain that is easy to go down and hard to go up. Start 0.
+    """RiverSwim: a chain that is easy to go down and hard to go up. Start 0.
 
     Action 0 (left) goes one state down surely, and stays in state 0. Action 1 (right): in state 0 it stays with 0.4 and
     goes up with 0.6; in the last state it goes down with 0.4 and stays with 0.6; elsewhere it goes down with 0.05,
     stays with 0.6, and goes up with 0.35.
+
+    The paper's is reward-free. The rewards here are the usual ones of the literature, without noise: 0.005 for left in
+    state 0, 1 for right in the last state, 0 elsewhere.
     """
     states = _checks.whole("states", states, 2)
     check_size("states", 4 * states)
-    return TabularMDP(_river(states), states=states, actions=2, name=f"riverswim{states}")
+    rewards = np.zeros((states, 2))
+    rewards[0, 0], rewards[-1, 1] = 0.005, 1.0
+    return TabularMDP(_river(states), rewards=rewards, states=states, actions=2, name=f"riverswim{states}")
 
 
 def noisy_riverswim(states: int = 36) -> TabularMDP:

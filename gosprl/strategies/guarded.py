@@ -41,6 +41,7 @@ from gosprl.strategies.practical import Practical
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
 
+VALUE = 0.95  # the part of a value that an episode to come is credited with: chosen by measurement as well
 VALUED_STATES = 500  # up to which all states are valued at once
 GIFT, SAMPLE = 4, 3  # what P l and a needed sample count in the credit: chosen by measurement, see the proof's page
 
@@ -183,7 +184,7 @@ class Guarded:
             values = self._values.plan(need.unmet > 0, np.ones(len(model.rows)), min(1e-3, 1 / (2 * t)), -1)[1]
             value = float(values[s])
             credited, self._priced, self._limit = self._since < samples, goals, 2 * model.visits + 1
-            need.worth[:] = np.where((need.unmet > 0) | np.isinf(values), 0.0, np.maximum(values - 1, 0.0))
+            need.worth[:] = np.where((need.unmet > 0) | np.isinf(values), 0.0, np.maximum(VALUE * values - 1, 0.0))
             self._since = samples
             if credited:
                 return None

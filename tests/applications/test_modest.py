@@ -164,7 +164,7 @@ def test_certified_ends_when_every_error_is_small_enough(norm, confidence, succe
     assert answer.eta.ravel().tolist() == errors.tolist()
     assert answer.stop == "met"
     assert answer.eta.max() <= eta < 1.2 * answer.eta.max()
-    assert answer.samples == answer.steps == answer.collected.counts.sum()
+    assert answer.steps == answer.collected.counts.sum()
 
 
 class Watched(Certified):
@@ -272,7 +272,7 @@ def test_knowing_the_successors_saves_samples():
 def test_an_error_that_is_always_met_takes_no_step():
     for norm, eta in (("l1", 2), ("max", 1), ("l1", 1e300)):
         answer = estimate_model(RIVER, eta, norm=norm, seed=0)
-        assert (answer.stop, answer.steps, answer.samples) == ("met", 0, 0)
+        assert (answer.stop, answer.steps) == ("met", 0)
         assert answer.eta.tolist() == [[{"l1": 2, "max": 1}[norm]] * 2] * 6
     for rule in ("paper", "decreasing"):
         assert estimate_model(RIVER, 1e300, rule=rule).steps == 0

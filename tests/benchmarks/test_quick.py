@@ -9,7 +9,7 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.mark.parametrize("name", ["planning", "storm", "counting", "collecting", "growth", "distances"])
+@pytest.mark.parametrize("name", ["planning", "storm", "counting", "collecting", "growth", "distances", "applications"])
 def test_quick_run(name):
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick"]
     done = subprocess.run(command, capture_output=True, text=True)

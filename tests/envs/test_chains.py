@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gosprl
 from gosprl.envs.chains import noisy_riverswim, riverswim, toy3, wheel
 from gosprl.errors import InputError
 from gosprl.mdp import TabularMDP
@@ -26,6 +27,26 @@ def test_riverswim_rows():
     assert row(mdp, 1, 1) == {0: 0.05, 1: 0.6, 2: 0.35}
     assert row(mdp, 2, 1) == {1: 0.05, 2: 0.6, 3: 0.35}
     assert row(mdp, 3, 1) == {2: 0.4, 3: 0.6}
+
+
+def test_riverswim_has_the_usual_rewards():
+    mdp = riverswim(4)
+    assert mdp.rows.to_dense(mdp.rewards).tolist() == [[0.005, 0], [0, 0], [0, 0], [0, 1]]
+    assert mdp.noise == "none"
+    assert noisy_riverswim(4).rewards is None
+
+
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "random"])
+def test_rewards_of_riverswim_leave_collecting_as_it_is(strategy):
+    """They take no uniform and nothing looks at them: the walk is that of the same chain without rewards."""
+    paid = riverswim(6)
+    free = TabularMDP(paid.dense(), paid.start)
+    results = [gosprl.collect(mdp, 10, strategy=strategy, seed=5) for mdp in (paid, free)]
+    assert results[0].steps == results[1].steps
+    for one, other in zip(*(result.model.transitions() for result in results), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert results[0].model.reward_sum.any()
+    assert not results[1].model.reward_sum.any()
 
 
 def test_the_shortest_riverswim_has_two_ends_only():

@@ -86,13 +86,14 @@ def test_gymnasium_can_import_the_ids_itself():
 
 def walk(env, steps, seed):
     """[n, 3] transitions of uniform actions among the existing ones, drawn apart from the environment's own."""
-    rng = np.random.default_rng(99)
+    rng, mdp = np.random.default_rng(99), env.unwrapped.mdp
     s, info = env.reset(seed=seed)
     transitions = []
     for _ in range(steps):
         a = rng.choice(np.flatnonzero(info["action_mask"]))
         s_next, reward, terminated, truncated, info = env.step(a)
-        assert (reward, terminated, truncated) == (0.0, False, False)
+        mean = 0.0 if mdp.rewards is None else mdp.rewards[mdp.rows.index(s, a)]
+        assert (reward, terminated, truncated) == (mean, False, False)
         transitions.append((s, a, s_next))
         s = s_next
     return np.array(transitions)

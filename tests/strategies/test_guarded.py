@@ -103,7 +103,7 @@ def test_the_credit_is_what_it_is_said_to_be():
 def test_values_are_lower_bounds_on_the_way_to_the_goals():
     """The walk is a ring of 8 cells, and known: the value of an episode is the way that is left.
 
-    It begins in cell 1, where that is 7, so 6 more than 1.
+    It begins in cell 1, where that is 7; it is credited with 0.95 of that, so 5.65 more than 1.
     """
     S = 8
     ring = TabularMDP((np.arange(S), np.zeros(S, int), (np.arange(S) + 1) % S, np.ones(S)), states=S, actions=1)
@@ -112,7 +112,7 @@ def test_values_are_lower_bounds_on_the_way_to_the_goals():
     _, strategy = watched(ring, need, Idle(), kappa=0.05, successors=ring)
     spent = np.array([(samples, credit - 4 * samples) for _, samples, credit, _ in strategy.log])
     samples, gains = np.diff(spent[spent[:, 0] >= 20], axis=0).T  # by then the certified plan has told the ring
-    assert gains == pytest.approx(6 * samples, rel=0.001)
+    assert gains == pytest.approx(5.65 * samples, rel=0.001)
     assert samples.sum() > 300
 
 

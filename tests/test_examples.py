@@ -1,0 +1,249 @@
+"""Every example runs, and what it prints is true: by closed forms, by exact solutions, and by the rest of its text.
+
+What is certified holds with probability 1 - delta; the seeds are fixed, so that here it holds always or never.
+"""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gymnasium.utils import env_checker
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SCRIPTS = {path.stem: path for path in sorted(EXAMPLES.glob("*.py"))}
+ARROWS = {"→": (0, 1), "↓": (1, 0), "←": (0, -1), "↑": (-1, 0)}
+
+
+def numbers(text):
+    return [float(found.replace(",", "")) for found in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+
+
+def one(pattern, text):
+    """The numbers in the only line that matches."""
+    lines = [line for line in text.splitlines() if re.search(pattern, line)]
+    assert len(lines) == 1, (pattern, lines)
+    return numbers(re.split(pattern, lines[0], maxsplit=1)[-1])
+
+
+def after(heading, text):
+    """The lines that follow the line with `heading`, until an empty one."""
+    lines = text.split(heading, 1)[1].split("\n", 1)[1].split("\n\n")[0]
+    return lines.strip("\n").split("\n")
+
+
+def check_find_treasure(text):
+    hidden = one("It is at", text)
+    steps, *found, _ = one("Found after", text)
+    assert found == hidden
+    picture = text.split("never been there):\n\n")[1].split("\n\n")[0]
+    assert picture.count("◆") == picture.count("S") == 1
+    assert sum(numbers(picture)) == steps
+    ours, random = one("^gosprl", text), one("^random walk", text)
+    assert all(mine < theirs for mine, theirs in zip(ours, random, strict=True))
+    assert 172 <= one("^fluid limit", text)[0] <= ours[1]
+
+
+def check_estimate_model(text):
+    eta, steps = one("to within", text)
+    rows = [line for line in text.splitlines() if re.match(r" +\d +(left|right)", line)]
+    assert len(rows) == 12
+    samples = 0
+    for line in rows:
+        state, count, *chances, certified, off = numbers(line)
+        true, learnt = chances[: len(chances) // 2], chances[len(chances) // 2 :]
+        assert sum(true) == pytest.approx(1)
+        assert sum(learnt) == pytest.approx(1, abs=2e-3)
+        assert off == pytest.approx(np.abs(np.subtract(true, learnt)).sum(), abs=3e-3)
+        assert off <= certified <= eta
+        if "right" in line and 0 < state < 5:
+            assert true == [0.05, 0.6, 0.35]
+        samples += count
+    assert samples == steps
+    rules = {name: one(rf"^   {name} ", text) for name in ("certified", "paper", "decreasing")}
+    assert rules["certified"][0] == steps < rules["paper"][0] / 10
+    assert all(off <= certified for _, certified, off in rules.values())
+
+
+def check_estimate_diameter(text):
+    truths = {"toy3": 10.0, "riverswim6": 14.72}  # 1 / nu, and the paper's B D = 1766.7 for B = 120
+    for name, truth in truths.items():
+        assert one(f"^{name}:", text)[-1] == truth
+        lines = after(f"{name}:", text.replace("\n\n   rule", "\n   rule"))[1:]
+        assert len(lines) == 4
+        for line in lines:
+            epsilon, _, low, high = numbers(line)
+            assert low <= truth <= high <= (1 + 2 * epsilon * (1 + epsilon)) * (1 + epsilon) * truth
+            assert re.search("├─*●─*[┤→]$|●─*┤$", line)
+        steps = [numbers(line)[1] for line in lines]
+        assert steps[:3] == sorted(steps[:3])
+        assert steps[0] < steps[3]  # at the same epsilon
+
+
+def follow(lines):
+    """From every cell of a picture, the arrows lead to the star."""
+    cells = [line.split() for line in lines]
+    for i, j in np.ndindex(len(cells), len(cells[0])):
+        if cells[i][j] == "█":
+            continue
+        for _ in range(len(cells) * len(cells[0])):
+            if cells[i][j] == "★":
+                break
+            i, j = np.add((i, j), ARROWS[cells[i][j]])
+        assert cells[i][j] == "★"
+
+
+def check_explore_all_goals(text):
+    for heading, first in (("to state 0", 0), ("the swamp", 1)):
+        pictures = [re.split(" {3,}", line.strip()) for line in after(heading, text)]
+        for column in range(first, 3):
+            follow([line[column] for line in pictures])
+    straight, around, best = (one(f"^   {name}", text) for name in ("straight", "round about", "the best"))
+    promised = one("promised", text)[0]
+    assert one("policies +within", text)[0] == promised <= 2
+    assert straight[0] < around[0]
+    assert around[1] < straight[1]
+    assert best[0] <= straight[0] + 0.01 <= best[0] + promised
+    assert best[1] <= around[1] + 0.01 <= best[1] + promised
+
+
+def check_learn_policy(text):
+    states = [numbers(line) for line in after("earns at least", text)]
+    arrows = [re.search("[←→]", line)[0] for line in after("earns at least", text)]
+    assert len(states) == 6
+    for _, lower, best, upper in states:
+        assert lower <= best <= upper <= lower + 1.01  # 1 and rounding
+    # the best of the policies that go left below some state and right from there on
+    assert [best for *_, best, _ in states] == pytest.approx(threshold_values().max(axis=0), abs=6e-3)
+    assert "".join(arrows) == "←" * 2 + "→" * 4
+    pairs = np.array([numbers(line)[1:] for line in after("samples a pair  by", text)])
+    told = numbers(text.splitlines()[-1])
+    np.testing.assert_array_equal(pairs.sum(axis=0), told)
+    assert told[0] < told[1]
+
+
+def threshold_values(states=6, gamma=0.9):
+    """[policies, states] values of the policies that go left in the first k states, right in the others."""
+    left, right = np.zeros((2, states, states))
+    for s in range(states):
+        left[s, max(s - 1, 0)] = 1
+        up, down = (0.6, 0) if s == 0 else (0, 0.4) if s == states - 1 else (0.35, 0.05)
+        right[s, max(s - 1, 0)] += down
+        right[s, min(s + 1, states - 1)] += up
+        right[s, s] += 1 - up - down
+    values = []
+    for k in range(states + 1):
+        goes_left = np.arange(states) < k
+        P = np.where(goes_left[:, None], left, right)
+        reward = np.where(goes_left, 0.2 * (np.arange(states) == 0), 1.0 * (np.arange(states) == states - 1))
+        values.append(np.linalg.solve(np.eye(states) - gamma * P, reward))
+    return np.array(values)
+
+
+def check_best_state(text):
+    lines = [line.split() for line in after("bites a cast", text)]
+    rates, casts, given_up = (np.array([line[i : i + 5] for line in lines]).ravel() for i in (0, 5, 10))
+    best = int(np.argmax(rates.astype(float)))
+    assert one("best state ", text) == [best]
+    assert given_up[best] == "best"
+    assert sorted(np.delete(given_up, best), key=lambda text: int(text[:-1])) == [f"{i}." for i in range(1, 15)]
+    assert casts.astype(int).sum() == one("^  steps ", text)[0]
+    right = [numbers(line)[1] for line in after("budget (casts)", text)]
+    assert len(right) == 3
+    assert right == sorted(right)
+    assert right[-1] == 10
+
+
+def check_estimate_rewards(text):
+    worst = one("certified: off", text)[0]
+    assert one("in truth", text)[0] <= worst <= 0.15
+    assert one("within their radius", text) == [288, 288]
+    pictures = [re.findall("│([^│]*)│", line) for line in after("true means", text)]
+    assert np.shape(pictures) == (6, 3)
+    true, learnt = (np.array([[" ░▒▓█".index(c) for c in line[i]] for line in pictures]) for i in (0, 1))
+    assert np.abs(true - learnt).max() <= 1  # a shade is a quarter, and means are within 0.15
+    assert true.max() == 4
+    assert true.min() == 0
+
+
+def check_lower_bounds(text):
+    # B (1 / (2 q) + 1), sum of b (1 / (2 epsilon) + 1), (B - 1) D / 2 with the paper's D = 1766.7 / 120
+    bounds = 5 * (5 + 1), 11 * (1 + 2.5 + 5 + 3), 11 * 1766.7 / 120 / 2
+    told = [numbers(line) for line in text.splitlines() if "is promised" in line]
+    assert len(told) == text.count("◄ bound") == 3
+    for bound, (steps, share, promised) in zip(bounds, told, strict=True):
+        assert steps == pytest.approx(bound, abs=0.51)
+        assert share >= promised == 50
+    # fluid limits of the first two: a crossing and a step back for each sample
+    limits = [numbers(line) for line in text.splitlines() if "fluid limit" in line and "mean" in line]
+    assert [limit for *_, limit in limits[:2]] == [5 * (10 + 1), 11 * (2 + 5 + 10 + 3)]
+    assert all(abs(mean - limit) < 6 * off for mean, off, limit in limits)
+
+
+def check_finite_horizon(text):
+    assert one("in y within 5 steps", text) == [0, 0]
+    assert one("in z within 5 steps", text) == [0.5, 0.5]
+    assert one("in z within 7 steps", text) == [1, 0.5]
+    # by a fair coin 5 steps or 7; and, if y leads back to x, from there anew
+    assert one("to z on average", text) == [6, 12]
+    assert one("learnt: steps", text) == pytest.approx([6, 12], rel=0.1)
+    assert max(one("certified within", text)) <= 0.1
+    assert min(one("samples of y", text)) > 0
+
+
+def check_gymnasium_env(text):
+    certified = one("leads to", text)[-1]
+    chances = [numbers(line)[-1] for line in after("leads to", text)]
+    assert np.abs(np.subtract(chances, [0.4, 0.6])).sum() <= certified <= 0.4
+    lines = [line.split() for line in after("with a parcel      without", text)]
+    assert [line[1:] for line in lines[:3]] == [
+        ["→", "→", "·", "·", "←", "←"],
+        ["charge", "→", "·", "·", "←", "←"],
+        ["charge", "charge", "·", "·", "charge", "charge"],
+    ]
+    lower, upper = one("from the start", text)
+    assert 0 < lower < upper <= lower + 0.5
+
+
+def check_fixed_policy(text):
+    lines = [numbers(line) for line in text.splitlines() if "%" in line and "runs" not in line]
+    law = np.array([share for _, share, _ in lines]) / 100
+    # the river flows up as often as down: law(s) up(s) = law(s + 1) down(s + 1), by a coin between left and right
+    up, down = np.array([0.6, *[0.35] * 4]) / 2, (1 + np.array([*[0.05] * 4, 0.4])) / 2
+    np.testing.assert_allclose(law[:-1] * up, law[1:] * down, atol=2e-5)
+    assert min(visits for *_, visits in lines) >= 10
+    proved, quantile, mean, ours, limit = (numbers(line)[-1] for line in text.splitlines()[-5:])
+    assert proved > quantile > mean > ours > limit >= 60
+
+
+CHECKS = {name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")}
+
+
+def test_every_example_is_checked_and_listed():
+    assert set(CHECKS) == set(SCRIPTS)
+    commands = re.findall(r"^\| `python examples/(\w+)\.py` \|", (EXAMPLES / "README.md").read_text(), re.M)
+    assert sorted(commands) == sorted(SCRIPTS)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_example(name, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(SCRIPTS[name])])
+    runpy.run_path(str(SCRIPTS[name]), run_name="__main__")
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert all(line == line.rstrip() and len(line) <= 120 for line in printed.out.splitlines())
+    CHECKS[name](printed.out)
+
+
+def test_as_a_command_with_another_seed():
+    command = [sys.executable, str(SCRIPTS["find_treasure"]), "3"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    check_find_treasure(done.stdout)
+
+
+def test_the_environment_of_the_example_is_one():
+    env_checker.check_env(runpy.run_path(str(SCRIPTS["gymnasium_env"]))["Courier"](), skip_render_check=True)
