@@ -156,7 +156,6 @@ def estimate_model(
     alpha = _alpha(rule, alpha_b)
     made, result = walk.run(system, rule_of)
     model = result.model
-    made.newly_counting(model)  # what was found at the end
     errors = np.full(len(model.rows), np.nan)
     rows = np.flatnonzero(made.counting)
     errors[rows] = model_errors(slack(model, family, rows), norm)

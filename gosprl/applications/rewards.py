@@ -73,7 +73,6 @@ def estimate_rewards(
     rule, result = walk.run(
         system, lambda model, all_states: Certified(model, all_states, epsilon, delta, scale), rewards=True
     )
-    rule.newly_counting(result.model)  # what was found at the end
     mean, radius = rule.errors(result.model)
     unknown = ~rule.counting
     mean[unknown] = radius[unknown] = np.nan

@@ -84,7 +84,7 @@ def test_nothing_above_the_threshold():
 
 
 def test_no_rewards_at_all():
-    answer = find_treasure(RIVER, seed=0)
+    answer = find_treasure(TabularMDP(RIVER.dense()), seed=0)
     assert (answer.stop, answer.found, answer.reward) == ("met", False, 0.0)
 
 
@@ -135,7 +135,30 @@ def test_the_goal_of_a_lake(strategy):
         assert answer.steps == answer.collected.found.step == answer.collected.counts.sum()
     answer = find_treasure(gym.make("FrozenLake-v1"), 30, seed=0, strategy=strategy)
     assert (answer.stop, answer.state, answer.covered) == ("met", 14, 1.0)
-    assert "100.0% of the states found" in repr(answer)
+    assert "100.0% of the states\n" in repr(answer)
+
+
+def test_of_an_environment_the_states_found_are_covered():
+    """Both actions of the start were tried, and led nowhere else: more samples would have found more."""
+    env = TabularEnv(hidden(RIVER, 5, 1))
+    few = next(answer for answer in (find_treasure(env, seed=seed) for seed in range(99)) if answer.steps == 2)
+    assert (few.stop, few.found, few.covered) == ("met", False, 1.0)
+    assert "100.0% of the 1 states found, of 6" in repr(few)
+
+
+@pytest.mark.parametrize(
+    ("options", "guarantee"),
+    [
+        ({"delta": 0.2}, "delta=0.2: the steps that covering takes obey the paper's bound"),
+        ({"strategy": "gosprl", "delta": 0.2}, "delta=0.2: the steps that covering takes obey the paper's bound"),
+        ({"strategy": "random"}, "none: a random walk"),
+        ({"scale": 0.1}, "heuristic: scale 0.1"),
+        ({"strategy": "practical"}, "heuristic: scale 0.01"),
+        ({"dynamics": RIVER}, "known dynamics"),
+    ],
+)
+def test_the_promise_is_that_of_the_strategy(options, guarantee):
+    assert find_treasure(RIVER, seed=0, **options).guarantee == guarantee
 
 
 def test_resets_are_no_treasure():
