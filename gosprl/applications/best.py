@@ -99,14 +99,15 @@ class Rejects(_Arms):
         super().__init__(model, all_states)
         self.budget = budget
         self.schedule: list[int] = []
-        if all_states:
-            _enough(budget, model.num_states)
+
+    def _look(self, model: EmpiricalModel) -> bool:
+        new = super()._look(model)
+        _enough(self.budget, int(self.left.sum()))  # said at once, not after a long look
+        return new
 
     def judge(self, model: EmpiricalModel, visits: Ints) -> None:
         if not self.schedule:
-            K = int(self.left.sum())
-            _enough(self.budget, K)
-            self.schedule = schedule(self.budget, K)
+            self.schedule = schedule(self.budget, int(self.left.sum()))
         else:
             states = np.flatnonzero(self.left)
             worst = states[np.argmin(means(model)[states])]
