@@ -1,5 +1,7 @@
 """Record: the counts of a run, and what is still needed of them, kept together step by step."""
 
+import math
+import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,7 +55,7 @@ class Record:
         self.model, self.need, self.rng = model, need, rng
         self.threshold = threshold  # a reward above it ends the run
         self.found: Find | None = None
-        self.rewards = (-np.inf, np.inf)  # where they must be
+        self.rewards = (-sys.float_info.max, sys.float_info.max)  # where they must be: anywhere, but finite
         self.steps = 0
         self.resets = 0
         self.interrupted = False
@@ -128,9 +130,11 @@ class Record:
     def _note(self, row: int, s_next: int, reward: float, step: bool) -> None:
         low, high = self.rewards
         if step and not low <= reward <= high:
-            s, a = self.model.rows.pair(row)
+            pair = self.model.rows.pair(row)
+            if not math.isfinite(reward):
+                raise InputError(f"rewards: expected finite numbers, got {reward} at (s, a) = {pair}")
             raise InputError(
-                f"rewards: expected rewards in [{low:g}, {high:g}], got {reward} at (s, a) = ({s}, {a}); if they are "
+                f"rewards: expected rewards in [{low:g}, {high:g}], got {reward} at (s, a) = {pair}; if they are "
                 "in [low, high], let the system return (reward - low) / (high - low), of an environment with "
                 "gymnasium.wrappers.TransformReward"
             )

@@ -267,8 +267,12 @@ def test_rewards_where_they_must_be():
     record.rewards = (0.0, 1.0)
     record.arrive(0, 1, 0.0, False)
     record.arrive(0, 1, 1.0, False)
-    for reward in (-1e-9, 1.5, np.nan):
+    for reward in (-1e-9, 1.5):
         with pytest.raises(InputError, match=r"rewards: .*\[0, 1\], got .*\(s, a\) = \(1, 1\); .*TransformReward"):
+            record.arrive(3, 0, reward, False)
+    record.rewards = made(2, 2, [9] * 4, [0, 0]).rewards  # anywhere
+    for reward in (np.nan, np.inf, -np.inf):
+        with pytest.raises(InputError, match=r"rewards: expected finite numbers, got .*\(s, a\) = \(1, 1\)"):
             record.arrive(3, 0, reward, False)
     assert record.steps == 2
     record.add(3, 0, 7.0, step=False)  # a reset earns nothing that counts

@@ -226,6 +226,8 @@ def best_state(
     slack = _checks.number("epsilon", epsilon)
     if slack < 0:
         raise InputError(f"epsilon: expected 0 or a positive number, got {epsilon!r}")
+    if slack and budget is not None:
+        raise InputError("budget, epsilon: the budget is spent whatever is known; give one of the two")
     if isinstance(system, TabularMDP) and system.rewards is not None:
         _check_state_rewards(system)
 

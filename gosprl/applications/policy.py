@@ -42,7 +42,7 @@ ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # rounds of looking for a w that is worse than those known
 STARTS = 5  # of the states it may begin in, how many are looked at in a round
 POLICIES = 100
-ROUNDS, CLOSE = 5000, 1e-4  # of the convex program: steps of its duals at most, and how nearly it is solved
+ROUNDS, CLOSE = 2000, 1e-4  # of the convex program: steps of its duals at most, and how nearly it is solved
 PLAY = 1.005  # by how much a constraint may be violated by one not yet found
 GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
 ROUNDING = 1e-13  # residuals, relative to the largest value, that plans can reach
@@ -215,7 +215,7 @@ def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
         room = float(duals @ (most * np.abs(1 - used)))
         if used.max() < 1 + CLOSE and room < CLOSE * float(np.sum(x**-2.0)):
             break
-        duals *= used**1.5
+        duals *= used**2.5
     return np.asarray(np.maximum(x**-2.0 * max(1.0, float(used.max())) ** 2, least))
 
 

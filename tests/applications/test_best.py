@@ -332,3 +332,8 @@ def test_actions_that_do_not_exist_have_no_reward():
     toy = make("toy3")
     rewards = np.array([[0.2, 0.9], [0.4, 0.9], [0.6, 0.6]])  # only state 2 has two actions
     assert best_state(TabularMDP(toy.dense(), toy.start, rewards=rewards), seed=0).state == 2
+
+
+def test_a_budget_takes_no_epsilon():
+    with pytest.raises(InputError, match=r"budget, epsilon: .* one of the two"):
+        best_state(rewarding([0.5, 0.6]), 100, epsilon=0.1)
