@@ -154,7 +154,7 @@ class Guarded:
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
         samples = int(need.scalars[2])
-        if self._model is not model:
+        if self._ledger is not need:  # another run, maybe on the same model
             self._begin(model, need, (t - 1, samples))
         self.settle(model, t - 1, samples)
         if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):

@@ -10,7 +10,7 @@ import gosprl
 from gosprl import InputError, TabularMDP
 from gosprl.envs import make
 from gosprl.record import UNLIMITED
-from gosprl.strategies import Gosprl, Guarded, Random
+from gosprl.strategies import Gosprl, Guarded, Practical, Random
 from gosprl.strategies.base import Attempt
 
 RIVER = make("riverswim6")
@@ -212,6 +212,18 @@ def test_a_strategy_object_begins_anew_with_another_run():
     fresh = gosprl.collect(grid, 1, seed=0)
     assert (again.steps, again.counts.tolist()) == (fresh.steps, fresh.counts.tolist())
     assert again.strategy.account == fresh.strategy.account
+
+
+@pytest.mark.parametrize("kind", [Guarded, Gosprl, Practical])
+def test_a_strategy_object_begins_anew_with_another_run_on_the_same_model(kind):
+    """Of the first run nothing but the samples stays: no goals, no states given up, no account."""
+    strategy, runs = kind(), []
+    for again in (strategy, kind()):
+        first = gosprl.Collector(6, 2, 3, strategy=strategy, seed=0).run(RIVER)
+        run = gosprl.Collector(model=first.model, need=10, strategy=again, seed=1).run(RIVER)
+        runs.append((run.stop, run.steps, run.counts.tolist(), getattr(again, "account", None)))
+    assert runs[0][0] == "met"
+    assert runs[0] == runs[1]
 
 
 def test_options_of_two_strategies():
