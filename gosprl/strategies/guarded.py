@@ -186,7 +186,8 @@ class Guarded:
             credited, self._priced, self._limit = self._since < samples, goals, 2 * model.visits + 1
             need.worth[:] = np.where((need.unmet > 0) | np.isinf(values), 0.0, np.maximum(VALUE * values - 1, 0.0))
             self._since = samples
-            if credited:
+            if credited:  # this episode was, when it began
+                self._valued = samples
                 return None
         if self._valued == samples:
             return None

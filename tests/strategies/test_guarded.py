@@ -226,6 +226,40 @@ def test_a_strategy_object_begins_anew_with_another_run_on_the_same_model(kind):
     assert runs[0] == runs[1]
 
 
+def test_no_episode_is_credited_twice():
+    """A ring of 8 cells. The second episode is credited when it begins; after that it may be valued, not credited."""
+    S = 8
+    need = np.zeros(S, dtype=int)
+    need[0] = 5
+    collector = gosprl.Collector(S, 1, need, strategy=Guarded(), seed=0)
+    strategy, model, record = collector.strategy, collector.model, collector.record
+
+    def around(laps):
+        for s in list(range(1, S)) * laps:
+            record.add(s, (s + 1) % S, 0.0)
+        record.flush()
+
+    def appraise():
+        strategy._appraise(model, record.ledger, 1, record.steps + 1, record.rng)
+        strategy.settle(model, record.steps, record.gained)
+        return strategy.account.credit
+
+    around(200)
+    strategy._begin(model, record.ledger, (record.steps, 0))
+    before = strategy.account.credit
+    assert appraise() > before + 1  # the first episode
+    record.add(0, 1, 0.0)
+    record.flush()
+    credit = appraise()
+    assert record.ledger.credit[0] > 1  # the second
+    around(900)  # counts have doubled: all states are valued again
+    limit = strategy._limit
+    assert appraise() == credit
+    around(5000)
+    assert appraise() == credit
+    assert strategy._limit is not limit
+
+
 def test_options_of_two_strategies():
     with pytest.raises(InputError, match="kappa, scale: the first is an option of guarded, the second of gosprl"):
         gosprl.collect(RIVER, 1, scale=0.5, kappa=2)
