@@ -137,6 +137,9 @@ class Walk:
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         self.family()
+        for name in ("states", "actions", "model", "need"):
+            if name in self.options:
+                raise InputError(f"{name}: not an option here; the system and what is asked of it decide that")
 
     def family(self, share: float = 1.0) -> Confidence:
         """The sets: those of a named family at a share of delta, or the object given."""

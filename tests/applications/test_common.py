@@ -413,3 +413,9 @@ def test_what_was_said_to_be_possible_is_a_condition_of_what_is_proved_of_dynami
     ):
         assert answer.guarantee.startswith("delta=0.1, given the successors: ")
     assert gosprl.applications.estimate_rewards(REWARDING, 0.5, **walk).guarantee.startswith("delta=0.1: ")
+
+
+@pytest.mark.parametrize("option", [{"states": 6}, {"actions": 2}, {"model": EmpiricalModel(6, 2)}, {"need": 3}])
+def test_what_the_system_and_the_objective_decide_is_no_option(option):
+    with pytest.raises(InputError, match=f"^{next(iter(option))}: not an option here"):
+        estimate_model(REWARDING, 0.5, max_steps=9, **option)
