@@ -123,7 +123,12 @@ def average_errors(slack: Slack, V: Floats) -> tuple[Floats, Floats]:
 
 
 def mean_intervals(
-    visits: NDArray[np.int64], total: Floats, squares: Floats, delta: float, scale: float = 1.0
+    visits: NDArray[np.int64],
+    total: Floats,
+    squares: Floats,
+    delta: float,
+    scale: float = 1.0,
+    streams: int | None = None,
 ) -> tuple[Floats, Floats]:
     """(lower [n], upper [n]): the means of n streams of numbers in [0, 1], from their sums and sums of squares.
 
@@ -135,13 +140,13 @@ def mean_intervals(
     bernstein   sqrt(2 V L / N) + 7 L / (3 (N - 1)), L = log(8 n N (N - 1) / delta), V the sample variance (Maurer and
                 Pontil 2009, for every N): far narrower where rewards hardly vary.
 
-    `scale` multiplies the logarithms; below 1 nothing is promised.
+    `scale` multiplies the logarithms; below 1 nothing is promised. `streams` is n if only some of the n are given.
     """
     from gosprl import _kernels
 
-    n = len(visits)
+    n = len(visits) if streams is None else streams
     N = visits.astype(np.float64)
-    lower, upper = np.empty((2, n))
+    lower, upper = np.empty((2, len(visits)))
     budget = scale * (math.log(2 * n / delta) + 0.5 * np.log(math.pi * N + 1))
     _kernels.kl_means(np.asarray(total, dtype=np.float64), visits, budget, lower, upper)
     some = np.flatnonzero(visits > 1)

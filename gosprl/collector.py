@@ -150,6 +150,7 @@ class Collector:
         """Walk a system until done, or for `max_steps` more steps; may be called again to go on."""
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
         walked: System = self._system if system is self._given else as_system(system)
+        self._check_pairs(walked)
         self._stop = ""
         with Progress(progress, self) as report, interrupts_heard(self.record):
             try:
@@ -214,6 +215,16 @@ class Collector:
         if self.record.met:
             return "met"
         return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"
+
+    def _check_pairs(self, system: System) -> None:
+        """An MDP is walked by rows of the model, in compiled code, which would read anywhere."""
+        mdp = getattr(system, "mdp", None)
+        if system is not self._system and isinstance(mdp, TabularMDP) and not mdp.rows.same(self._model.rows):
+            raise InputError(
+                f"system: {mdp.name} has {mdp.num_states} states and {len(mdp.rows)} pairs, and they are not those of "
+                f"the collector, {self._model.num_states} and {len(self._model.rows)}; begin with "
+                "model=EmpiricalModel.over(mdp.rows)"
+            )
 
     def _begin(self, given: Any, system: System) -> None:
         if self._system is not system:

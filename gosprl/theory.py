@@ -23,7 +23,7 @@ from gosprl import _checks
 from gosprl.envs.lower_bounds import epsilon_wheel
 from gosprl.errors import InputError, PrecisionError
 from gosprl.limits import diameter_bound, ssp_diameter_bound
-from gosprl.mdp import SUM_TOLERANCE, TabularMDP, check_size
+from gosprl.mdp import DENSE_LIMIT, SUM_TOLERANCE, TabularMDP, check_size
 
 POWERS = 10_000  # of a chain that the pseudo-spectral gap looks at: with fewer it is too small, which is safe
 LEAST_GAP = 1e-12  # below it a gap cannot be told from rounding
@@ -119,7 +119,12 @@ def induced_chain(mdp: TabularMDP, policy: ArrayLike) -> Chain:
 
     It must be ergodic: every state leads to every other, and not only at multiples of some number of steps.
     """
-    P = np.einsum("sa,sat->st", _probabilities(_mdp(mdp), policy), mdp.dense())
+    pi, rows = _probabilities(_mdp(mdp), policy), mdp.rows
+    S, row = mdp.num_states, np.repeat(np.arange(len(rows)), np.diff(mdp.ptr))
+    if S * S > DENSE_LIMIT:
+        raise InputError(f"mdp: {S} x {S} entries of a chain are too many (limit {DENSE_LIMIT})")
+    P = np.zeros((S, S))
+    np.add.at(P, (rows.state[row], mdp.succ), pi[rows.state[row], rows.action[row]] * mdp.prob)
     _check_ergodic(P, mdp.name)
     law = _stationary_law(P)
     root = np.sqrt(law)

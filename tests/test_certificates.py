@@ -342,6 +342,9 @@ def test_means_are_within_what_the_inequalities_say(streams, delta, scale):
         expected = stated(int(visits[i]), total[i], squares[i], len(streams), delta, scale)
         assert (lower[i], upper[i]) == pytest.approx(expected, abs=2e-8)
         assert 0 <= lower[i] <= upper[i] <= 1
+    some = slice(0, None, 2)  # they are as wide if others are left out
+    parts = mean_intervals(visits[some], total[some], squares[some], delta, scale, len(streams))
+    assert np.array_equal(parts, (lower[some], upper[some]))
 
 
 def test_zeros_and_ones_have_closed_ends():

@@ -427,6 +427,20 @@ def possible(result, mdp):
     return bool(np.all(mdp.dense()[s, a, s_next] > 0))
 
 
+def test_an_mdp_with_other_pairs_is_refused():
+    """Of the 6 pairs that the collector knows the MDP has 4: a row of the one is another of the other, or none."""
+    mdp = make("toy3")
+    collector = Collector(3, 2, 5, seed=0)
+    with pytest.raises(InputError, match=r"toy3 has 3 states and 4 pairs, .* of the collector, 3 and 6"):
+        collector.run(mdp)
+    assert Collector(model=EmpiricalModel.over(mdp.rows), need=5, seed=0).run(mdp).met
+    begun = Collector(model=EmpiricalModel.over(mdp.rows), need=50, seed=0)
+    begun.run(mdp, max_steps=3)
+    with pytest.raises(InputError, match="system: riverswim6 has 6 states"):
+        begun.run(make("riverswim6"))
+    assert begun.run(mdp).met
+
+
 def test_a_system_that_raises_loses_nothing():
     with pytest.raises(CollectionError, match="the run failed after 37 steps: the plant is down") as caught:
         gosprl.collect(Troubled(RIVER, {37: OSError("the plant is down")}), 20, seed=0)

@@ -270,6 +270,17 @@ def test_actions_are_probabilities_of_one():
     assert by_actions.gap == by_law.gap
 
 
+def test_a_chain_takes_no_array_of_all_actions_and_one_that_is_too_large_is_refused(monkeypatch):
+    mdp = make("riverswim6")
+    monkeypatch.setattr("gosprl.mdp.DENSE_LIMIT", 36)
+    with pytest.raises(InputError, match="6 x 2 x 6 entries"):
+        mdp.dense()
+    assert theory.induced_chain(mdp, np.full((6, 2), 0.5)).P.shape == (6, 6)
+    monkeypatch.setattr("gosprl.theory.DENSE_LIMIT", 35)
+    with pytest.raises(InputError, match="mdp: 6 x 6 entries of a chain are too many"):
+        theory.induced_chain(mdp, np.full((6, 2), 0.5))
+
+
 def test_radius_as_printed():
     """Eq. (ergodic) for the chain of q = 1/2: gamma = 1/2, mu_min = 1/3."""
     chain = theory.induced_chain(two_state_chain(0.5), [0, 0])

@@ -137,6 +137,9 @@ class Walk:
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         self.family()
+        for name in ("states", "actions", "model", "need"):
+            if name in self.options:
+                raise InputError(f"{name}: not an option here; the system and what is asked of it decide that")
 
     def family(self, share: float = 1.0) -> Confidence:
         """The sets: those of a named family at a share of delta, or the object given."""
@@ -156,11 +159,14 @@ class Walk:
     @property
     def level(self) -> str:
         """With which probability what the sets prove is right."""
-        return self.at(getattr(self.confidence, "delta", self.delta))
+        return self.at(getattr(self.confidence, "delta", self.delta), dynamics=True)
 
-    def at(self, delta: float) -> str:
-        """The level of what was proved at `delta`, if the sets' scale allows any."""
-        return f"heuristic: scale {self.scale:g}" if self.scale < 1 else f"delta={delta:g}"
+    def at(self, delta: float, dynamics: bool = False) -> str:
+        """The level of what was proved at `delta`, if the sets' scale allows any; `dynamics`: if it is about these."""
+        if self.scale < 1:
+            return f"heuristic: scale {self.scale:g}"
+        told = self.options.get("successors", getattr(self.options.get("strategy"), "successors", None))
+        return f"delta={delta:g}" + (", given the successors" if dynamics and told is not None else "")
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
         """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""

@@ -346,5 +346,5 @@ def learn_policy(
         phases=[model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, visits)) for visits in rule.samples],
         requested=model.rows.to_dense(rule.pair),
         collected=result,
-        guarantee=f"{walk.at(level)}: lower <= V^policy <= V* <= upper",
+        guarantee=f"{walk.at(level, dynamics=True)}: lower <= V^policy <= V* <= upper",
     )

@@ -24,13 +24,13 @@ class Certified(Rule):
         self.epsilon, self.delta, self.scale = epsilon, delta, scale
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        return more_samples(model.visits[rows], self.errors(model)[1][rows] / self.epsilon)
+        return more_samples(model.visits[rows], self.errors(model, rows)[1] / self.epsilon)
 
-    def errors(self, model: EmpiricalModel) -> tuple[Floats, Floats]:
-        """(mean reward [R], how far it may be off [R]); 1/2 and 1/2 where nothing was seen."""
-        visits = model.visits
-        lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, self.delta, self.scale)
-        mean = np.where(visits > 0, model.reward_sum / np.maximum(visits, 1), 0.5)
+    def errors(self, model: EmpiricalModel, rows: Ints) -> tuple[Floats, Floats]:
+        """(mean reward [n], how far it may be off [n]) of `rows`; 1/2 and 1/2 where nothing was seen."""
+        visits, total, squares = model.visits[rows], model.reward_sum[rows], model.reward_sq[rows]
+        lower, upper = mean_intervals(visits, total, squares, self.delta, self.scale, len(model.rows))
+        mean = np.where(visits > 0, total / np.maximum(visits, 1), 0.5)
         return mean, np.maximum(upper - mean, mean - lower)
 
 
@@ -73,7 +73,7 @@ def estimate_rewards(
     rule, result = walk.run(
         system, lambda model, all_states: Certified(model, all_states, epsilon, delta, scale), rewards=True
     )
-    mean, radius = rule.errors(result.model)
+    mean, radius = rule.errors(result.model, np.arange(len(result.model.rows)))
     unknown = ~rule.counting
     mean[unknown] = radius[unknown] = np.nan
     return RewardEstimate(

@@ -22,7 +22,7 @@ class Treasure(Answer):
     state: int | None  # None if nothing was found
     action: int | None
     reward: float  # that one, or that mean; the largest mean seen if nothing was found
-    covered: float  # share of the states that have all the samples asked for; where they must be found, of those found
+    covered: float  # share that has all samples, of the states asked for; where they must be found, of those found
     threshold: float | None
 
     @property
@@ -35,9 +35,9 @@ class Treasure(Answer):
 
     def lines(self) -> list[tuple[str, str]]:
         where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
-        model = self.collected.model
-        states = len(model.discovered) or model.num_states  # a walk of a Gymnasium environment lists what it finds
-        among = "states" if states == model.num_states else f"{states} states found, of {model.num_states}"
+        asked, model = self.collected.states, self.collected.model
+        others = asked < np.count_nonzero(~model.terminal)  # not asked for, or not found
+        among = f"{asked} states asked for, of {model.num_states}" if others else "states"
         return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
 
 
@@ -83,7 +83,7 @@ def find_treasure(
         state=state if found else None,
         action=action if found else None,
         reward=reward if result.steps else 0.0,
-        covered=float(result.curve["proportion"][-1]),
+        covered=1 - len(np.unique(result.unmet["state"])) / max(1, result.states),
         threshold=threshold,
         collected=result,
         guarantee=_promise(result.guarantee),

@@ -156,7 +156,7 @@ class Gosprl:
     def attempt(
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
-        if self._work is None or self._work.system is not model:
+        if self._work is None or self._work.system is not model or self._history.visits is not need.visits:
             self._begin(model, need)
         came_to = self._heading is not None and bool(self._heading[s])
         self._score(s, came_to)
@@ -194,7 +194,7 @@ class Gosprl:
         return unseen
 
     def _begin(self, model: EmpiricalModel, need: "Ledger") -> None:
-        """Nothing is known of a model not seen before."""
+        """Nothing is known of a model not seen before, nor of what another run needs of the same."""
         if self.dynamics is not None and not self.dynamics.rows.same(model.rows):
             raise InputError("dynamics: expected the same states and actions as the system's")
         if self.successors is not None:

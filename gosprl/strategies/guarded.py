@@ -154,7 +154,7 @@ class Guarded:
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
         samples = int(need.scalars[2])
-        if self._model is not model:
+        if self._ledger is not need:  # another run, maybe on the same model
             self._begin(model, need, (t - 1, samples))
         self.settle(model, t - 1, samples)
         if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
@@ -186,7 +186,8 @@ class Guarded:
             credited, self._priced, self._limit = self._since < samples, goals, 2 * model.visits + 1
             need.worth[:] = np.where((need.unmet > 0) | np.isinf(values), 0.0, np.maximum(VALUE * values - 1, 0.0))
             self._since = samples
-            if credited:
+            if credited:  # this episode was, when it began
+                self._valued = samples
                 return None
         if self._valued == samples:
             return None

@@ -81,7 +81,7 @@ class Practical:
 
     programs: int = field(init=False, repr=False, default=0)  # solved so far
     _paths: Gosprl = field(init=False, repr=False)
-    _model: EmpiricalModel | None = field(init=False, repr=False, default=None)
+    _need: "Ledger | None" = field(init=False, repr=False, default=None)  # of the run that it is in
     _plan: Attempt | None = field(init=False, repr=False, default=None)
     _made: tuple[int, int, int] = field(init=False, repr=False, default=(0, 0, 0))  # when it was: see `_is_stale`
     _sampling: Attempt = field(init=False, repr=False)  # without a plan: hand back in states that have all they need
@@ -118,8 +118,8 @@ class Practical:
     def attempt(
         self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
     ) -> Attempt | GivenUp:
-        if self._model is not model:
-            self._begin(model)
+        if self._need is not need:  # another run, maybe on the same model
+            self._begin(model, need)
         if self._plan is not None and self._is_stale(model, need, self._plan):
             self._plan = None
         if self._can_sample(model, need, s):
@@ -139,11 +139,11 @@ class Practical:
         """For a tenth of the steps made so far, so that a need that changes is asked in time."""
         return replace(attempt, horizon=max(10, t // 10))
 
-    def _begin(self, model: EmpiricalModel) -> None:
+    def _begin(self, model: EmpiricalModel, need: "Ledger") -> None:
         if self.successors is not None:
             model.restrict(self.successors)
         S, R = model.num_states, len(model.rows)
-        self._model, self._plan, self._basis, self._failed = model, None, None, False
+        self._need, self._plan, self._basis, self._failed = need, None, None, False
         self._no_goals, self._priced = np.zeros(S, dtype=bool), (-np.inf, np.inf)
         self._paths.prices, self.programs = None, 0
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)

@@ -400,3 +400,22 @@ def test_tables_have_nan_where_nothing_can_be_taken():
     model.end_in(2)
     table = dense(model, np.arange(5.0))
     assert table == pytest.approx(np.array([[0, 1], [np.nan, 2], [np.nan, np.nan]]), nan_ok=True)
+
+
+def test_what_was_said_to_be_possible_is_a_condition_of_what_is_proved_of_dynamics():
+    walk = {"seed": 0, "max_steps": 20, "successors": REWARDING}
+    for answer in (
+        gosprl.applications.estimate_model(REWARDING, 0.5, **walk),
+        gosprl.applications.estimate_diameter(REWARDING, 1, **walk),
+        gosprl.applications.explore_all_goals(REWARDING, 1, c_min=0.5, **walk),
+        gosprl.applications.learn_policy(REWARDING, 0.5, 1, **walk),
+        gosprl.applications.estimate_model(REWARDING, 0.5, max_steps=9, strategy=Gosprl(successors=REWARDING)),
+    ):
+        assert answer.guarantee.startswith("delta=0.1, given the successors: ")
+    assert gosprl.applications.estimate_rewards(REWARDING, 0.5, **walk).guarantee.startswith("delta=0.1: ")
+
+
+@pytest.mark.parametrize("option", [{"states": 6}, {"actions": 2}, {"model": EmpiricalModel(6, 2)}, {"need": 3}])
+def test_what_the_system_and_the_objective_decide_is_no_option(option):
+    with pytest.raises(InputError, match=f"^{next(iter(option))}: not an option here"):
+        estimate_model(REWARDING, 0.5, max_steps=9, **option)

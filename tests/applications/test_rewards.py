@@ -55,7 +55,7 @@ class Watched(Certified):
 
     def update(self, model, rows):
         changed = super().update(model, rows)
-        wide = self.errors(model)[1] > self.epsilon
+        wide = self.errors(model, np.arange(len(model.rows)))[1] > self.epsilon
         assert np.all(self.pair[wide] > model.visits[wide])
         assert np.all(self.pair[~wide] == 0)
         self.open = bool(wide.any())

@@ -143,7 +143,19 @@ def test_of_an_environment_the_states_found_are_covered():
     env = TabularEnv(hidden(RIVER, 5, 1))
     few = next(answer for answer in (find_treasure(env, seed=seed) for seed in range(99)) if answer.steps == 2)
     assert (few.stop, few.found, few.covered) == ("met", False, 1.0)
-    assert "100.0% of the 1 states found, of 6" in repr(few)
+    assert "100.0% of the 1 states asked for, of 6" in repr(few)
+
+
+def test_states_of_which_nothing_is_asked_for_are_not_counted():
+    """Neither those with a need of 0 nor those that end an episode: of 16 states of the lake 11 are to be sampled."""
+    part = find_treasure(hidden(RIVER, 5, 1), [0, 0, 1, 1, 0, 1], seed=0, max_steps=1)
+    assert part.covered == 0
+    assert "0.0% of the 3 states asked for, of 6" in repr(part)
+    lake = find_treasure(gym.make("FrozenLake-v1"), 30, seed=0, max_steps=400)
+    short = np.unique(lake.collected.unmet["state"])
+    asked = [s for s in lake.collected.model.discovered if not lake.collected.model.terminal[s]]
+    assert 0 < len(short) < len(asked)
+    assert lake.covered == 1 - len(short) / len(asked)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import gosprl
 from gosprl import InputError, TabularMDP
 from gosprl.envs import make
 from gosprl.record import UNLIMITED
-from gosprl.strategies import Gosprl, Guarded, Random
+from gosprl.strategies import Gosprl, Guarded, Practical, Random
 from gosprl.strategies.base import Attempt
 
 RIVER = make("riverswim6")
@@ -212,6 +212,52 @@ def test_a_strategy_object_begins_anew_with_another_run():
     fresh = gosprl.collect(grid, 1, seed=0)
     assert (again.steps, again.counts.tolist()) == (fresh.steps, fresh.counts.tolist())
     assert again.strategy.account == fresh.strategy.account
+
+
+@pytest.mark.parametrize("kind", [Guarded, Gosprl, Practical])
+def test_a_strategy_object_begins_anew_with_another_run_on_the_same_model(kind):
+    """Of the first run nothing but the samples stays: no goals, no states given up, no account."""
+    strategy, runs = kind(), []
+    for again in (strategy, kind()):
+        first = gosprl.Collector(6, 2, 3, strategy=strategy, seed=0).run(RIVER)
+        run = gosprl.Collector(model=first.model, need=10, strategy=again, seed=1).run(RIVER)
+        runs.append((run.stop, run.steps, run.counts.tolist(), getattr(again, "account", None)))
+    assert runs[0][0] == "met"
+    assert runs[0] == runs[1]
+
+
+def test_no_episode_is_credited_twice():
+    """A ring of 8 cells. The second episode is credited when it begins; after that it may be valued, not credited."""
+    S = 8
+    need = np.zeros(S, dtype=int)
+    need[0] = 5
+    collector = gosprl.Collector(S, 1, need, strategy=Guarded(), seed=0)
+    strategy, model, record = collector.strategy, collector.model, collector.record
+
+    def around(laps):
+        for s in list(range(1, S)) * laps:
+            record.add(s, (s + 1) % S, 0.0)
+        record.flush()
+
+    def appraise():
+        strategy._appraise(model, record.ledger, 1, record.steps + 1, record.rng)
+        strategy.settle(model, record.steps, record.gained)
+        return strategy.account.credit
+
+    around(200)
+    strategy._begin(model, record.ledger, (record.steps, 0))
+    before = strategy.account.credit
+    assert appraise() > before + 1  # the first episode
+    record.add(0, 1, 0.0)
+    record.flush()
+    credit = appraise()
+    assert record.ledger.credit[0] > 1  # the second
+    around(900)  # counts have doubled: all states are valued again
+    limit = strategy._limit
+    assert appraise() == credit
+    around(5000)
+    assert appraise() == credit
+    assert strategy._limit is not limit
 
 
 def test_options_of_two_strategies():
