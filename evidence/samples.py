@@ -28,7 +28,8 @@ RESULT = Path(__file__).parent / "results" / "samples.md"
 def domain(name):
     """A domain by name; with `+rewards`, RiverSwim's usual ones or random ones, Bernoulli."""
     name, rewarded, _ = name.partition("+")
-    mdp = gosprl.envs.make("garnet", states=20, actions=3, branching=5, seed=0) if name == "garnet" else make(name)
+    sizes = {"states": 20, "actions": 3, "branching": 5, "seed": 0} if name == "garnet" else {}
+    mdp = gosprl.envs.make(name, **sizes)
     if not rewarded:
         return mdp
     S, A = mdp.num_states, mdp.num_actions
@@ -37,10 +38,6 @@ def domain(name):
         rewards = np.zeros((S, A))
         rewards[0, 0], rewards[-1, 1] = 0.005, 1
     return gosprl.TabularMDP(mdp.dense(), rewards=rewards, noise="bernoulli", name=name)
-
-
-def make(name):
-    return gosprl.envs.make(name)
 
 
 def printed(mdp, eta, norm):

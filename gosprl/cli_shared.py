@@ -161,16 +161,10 @@ def summary(env: str, result: gosprl.Result) -> Table:
             ("given up", ", ".join(map(str, list(result.unreachable)[:10]))),
             ("why", next(iter(result.unreachable.values()), "")),
             ("stop", result.stop),
-            *walked(result),
+            ("steps", f"{result.steps:,}"),
+            ("plans", f"{result.attempts:,}"),
+            ("resets", f"{result.resets:,}" if result.resets else ""),
             ("guarantee", result.guarantee),
             ("limit", result.closeness),
         ],
     )
-
-
-def walked(result: gosprl.Result) -> list[tuple[str, str]]:
-    return [
-        ("steps", f"{result.steps:,}"),
-        ("plans", f"{result.attempts:,}"),
-        ("resets", f"{result.resets:,}" if result.resets else ""),
-    ]

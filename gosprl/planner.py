@@ -422,17 +422,21 @@ def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
     return mask
 
 
-def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
-    if costs is None:
-        return np.ones(len(rows))
+def costs_by_row(costs: ArrayLike, rows: Rows) -> NDArray[np.float64]:
+    """[R] from costs [S] or [S, A], whatever they are."""
     given = _checks.floats("costs", costs)
     S, A = rows.num_states, rows.num_actions
     if given.shape == (S,):
-        cost = given[rows.state]
-    elif given.shape == (S, A):
-        cost = given[rows.state, rows.action]
-    else:
-        raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
+        return given[rows.state]
+    if given.shape == (S, A):
+        return given[rows.state, rows.action]
+    raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
+
+
+def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
+    if costs is None:
+        return np.ones(len(rows))
+    cost = costs_by_row(costs, rows)
     bad = np.flatnonzero(~(np.isfinite(cost) & (cost > 0)))
     if bad.size:
         raise InputError(f"costs: expected positive finite costs, got {cost[bad[0]]} at (s, a) = {rows.pair(bad[0])}")

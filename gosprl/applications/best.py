@@ -20,6 +20,7 @@ fails with probability at most the sum of 2 exp(-n_k g^2 / 2) over phases k and 
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ AMONG = "; of the states found in the first look"
 ROUND = 1.2  # samples asked for in a round of elimination, as a multiple of those before
 
 
-class _Arms:
+class _Arms(ABC):
     """The same number of samples of every state that is left."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
@@ -61,16 +62,16 @@ class _Arms:
         while not self.done and self._have(model, visits):
             self.looking = False
             self.pair[:] = 0
-            self.judge(model, visits)
+            self.judge(model)
             changed = True
         if not changed:
             return NO_ROWS
         self.state[:] = np.where(self.left & (not self.done), self.need, 0)
         return None
 
-    def judge(self, model: EmpiricalModel, visits: Ints) -> None:
+    @abstractmethod
+    def judge(self, model: EmpiricalModel) -> None:
         """All that are left have what they need: drop some, ask for more, or be done."""
-        raise NotImplementedError
 
     def _have(self, model: EmpiricalModel, visits: Ints) -> bool:
         enough = np.all(visits[self.left] >= self.need) and np.all(model.visits >= self.pair)
@@ -105,7 +106,7 @@ class Rejects(_Arms):
         _enough(self.budget, int(self.left.sum()))  # said at once, not after a long look
         return new
 
-    def judge(self, model: EmpiricalModel, visits: Ints) -> None:
+    def judge(self, model: EmpiricalModel) -> None:
         if not self.schedule:
             self.schedule = schedule(self.budget, int(self.left.sum()))
         else:
@@ -125,7 +126,7 @@ class Elimination(_Arms):
         super().__init__(model, all_states)
         self.delta, self.epsilon, self.scale = delta, epsilon, scale
 
-    def judge(self, model: EmpiricalModel, visits: Ints) -> None:
+    def judge(self, model: EmpiricalModel) -> None:
         lower, upper = self.intervals(model)
         worse = np.flatnonzero(self.left & (upper < lower[self.left].max()))
         self.drop(worse)
@@ -137,9 +138,7 @@ class Elimination(_Arms):
 
     def intervals(self, model: EmpiricalModel) -> tuple[Floats, Floats]:
         """Of the mean reward of every state."""
-        total, squares = np.zeros((2, model.num_states))
-        np.add.at(total, model.rows.state, model.reward_sum)
-        np.add.at(squares, model.rows.state, model.reward_sq)
+        total, squares = _by_state(model, model.reward_sum), _by_state(model, model.reward_sq)
         return mean_intervals(pulls(model), total, squares, self.delta, self.scale)
 
 
@@ -162,15 +161,18 @@ def error_bound(means: ArrayLike, budget: int) -> float:
 
 def pulls(model: EmpiricalModel) -> Ints:
     """[S] visits, resets aside."""
-    visits = np.bincount(model.rows.state, weights=model.visits, minlength=model.num_states).astype(np.int64)
-    return np.where(model.terminal, 0, visits)
+    return np.where(model.terminal, 0, _by_state(model, model.visits).astype(np.int64))
 
 
 def means(model: EmpiricalModel) -> Floats:
     """[S] mean rewards; -inf where none was seen."""
     visits = pulls(model)
-    total = np.bincount(model.rows.state, weights=model.reward_sum, minlength=model.num_states)
-    return np.where(visits > 0, total / np.maximum(visits, 1), -np.inf)
+    return np.where(visits > 0, _by_state(model, model.reward_sum) / np.maximum(visits, 1), -np.inf)
+
+
+def _by_state(model: EmpiricalModel, per_row: Floats | Ints) -> Floats:
+    """[S] sums over the rows of each state."""
+    return np.bincount(model.rows.state, weights=per_row, minlength=model.num_states).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -239,6 +239,11 @@ def check_rewards(mdp: TabularMDP) -> None:
         )
 
 
+def whole(need: Floats) -> Ints:
+    """Numbers of samples, rounded up; what no walk will ever bring is cut where integers end."""
+    return np.minimum(np.ceil(need), 2.0**62).astype(np.int64)
+
+
 def listed(states: Ints) -> str:
     """States to be read by people: a long list is cut."""
     shown = ", ".join(str(s) for s in states[:SHOWN].tolist())

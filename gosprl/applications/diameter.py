@@ -27,7 +27,7 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.applications import modest
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, listed
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, listed, whole
 from gosprl.certificates import lipschitz_errors, model_errors, slack
 from gosprl.confidence import Confidence
 from gosprl.distances import OPTIMISTIC_ERROR, optimistic_times
@@ -103,18 +103,26 @@ class Timed(Rule):
     values: Floats | None = None  # [S, S] as they were last time
 
 
-class Certified(Timed):
-    """Until upper <= factor * lower."""
+class Proving(Timed):
+    """A rule that first asks for a few samples of every pair, then for what proofs by the sets lack."""
 
-    def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, factor: float) -> None:
+    def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence) -> None:
         super().__init__(model, all_states)
-        self.family, self.factor = family, factor
+        self.family = family
         self.first = math.ceil(math.log(len(model.rows) * model.num_states)) + 2
-        self.goal = (1 - 1 / factor) / 2  # for x: the other half is for the lower bound
-        self.proved: Proved | None = None
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         return np.maximum(self.pair[rows], self.first)
+
+
+class Certified(Proving):
+    """Until upper <= factor * lower."""
+
+    def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, factor: float) -> None:
+        super().__init__(model, all_states, family)
+        self.factor = factor
+        self.goal = (1 - 1 / factor) / 2  # for x: the other half is for the lower bound
+        self.proved: Proved | None = None
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
         counting = np.flatnonzero(self.counting)
@@ -144,8 +152,7 @@ class Doubling(Timed):
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         if self.printed is not None:
-            asked = modest.requirement(model, rows, self.eta / 2, "l1", self.printed)
-            return np.minimum(np.ceil(asked), 2.0**62).astype(np.int64)
+            return whole(modest.requirement(model, rows, self.eta / 2, "l1", self.printed))
         errors = model_errors(slack(model, self.family, rows), "l1")
         return modest.more_samples(model.visits[rows], errors / (self.eta / 2))
 
@@ -225,8 +232,7 @@ def estimate_diameter(
     }
     made, result = walk.run(system, _checks.choice("rule", rule, rules))
     model, counting = result.model, np.flatnonzero(made.counting)
-    errors = np.full(len(model.rows), np.nan)
-    errors[counting] = model_errors(slack(model, family, counting), "l1")
+    errors = modest.certificate(model, family, made.counting, "l1")
     values = optimistic_times(model, family, made.values)
     lower = largest(values, model, counting)
     eta = 2 * float(np.nanmax(errors, initial=0.0)) if counting.size else 4.0
@@ -239,7 +245,7 @@ def estimate_diameter(
         lower=lower,
         values=values,
         eta=eta,
-        errors=dense(model, errors),
+        errors=errors,
         epsilon=epsilon,
         collected=result,
         guarantee=f"{walk.level}: lower <= D <= diameter{among(made, model)}",

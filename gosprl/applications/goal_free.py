@@ -36,15 +36,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, whole
 from gosprl.applications.diameter import Certified as CertifiedDiameter
-from gosprl.applications.diameter import Proved, among, grow, prove
+from gosprl.applications.diameter import Proved, Proving, among, grow, prove
 from gosprl.confidence import Confidence, Known
 from gosprl.errors import InputError
 from gosprl.exact import first_least, policy_iteration, policy_value
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
-from gosprl.planner import as_sets
+from gosprl.planner import as_sets, costs_by_row
 from gosprl.rows import Rows
 
 ESTIMATED = 1.25  # times the diameter at most, where the paper's rule has to estimate it first
@@ -90,18 +90,12 @@ class Task:
         return B / (2 + B) * omega / (1 + added)
 
 
-class Certified(Rule):
+class Certified(Proving):
     """Until the sets prove epsilon."""
 
-    resets = True
-
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, task: Task) -> None:
-        super().__init__(model, all_states)
-        self.family, self.task = family, task
-        self.first = math.ceil(math.log(len(model.rows) * model.num_states)) + 2
-
-    def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        return np.maximum(self.pair[rows], self.first)
+        super().__init__(model, all_states, family)
+        self.task = task
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
         proved = prove(model, self.family, np.flatnonzero(self.counting))
@@ -146,7 +140,7 @@ class Printed(CertifiedDiameter):
         task, D = self.task, max(1.0, self.diameter)
         sizes = (support, model.num_states, model.num_actions)
         asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
-        need = np.full(len(model.rows), math.ceil(min(asked, 2.0**62)))
+        need = whole(np.full(len(model.rows), asked))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
 
 
@@ -154,10 +148,7 @@ def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float) -> Floats:
     """[R] the cost of each row, from costs [S] or [S, A], which are checked; by default 1."""
     if costs is None:
         return np.ones(len(rows))
-    given, shape = _checks.floats("costs", costs), (rows.num_states, rows.num_actions)
-    if given.shape not in (shape[:1], shape):
-        raise InputError(f"costs: expected [S] = {shape[:1]} or [S, A] = {shape}, got shape {given.shape}")
-    cost = given[rows.state] if given.ndim == 1 else given[rows.state, rows.action]
+    cost = costs_by_row(costs, rows)
     bad = np.flatnonzero(~((cost >= c_min) & (cost <= 1)))
     if bad.size:
         raise InputError(

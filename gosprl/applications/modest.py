@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, whole
 from gosprl.certificates import NORMS, model_errors, slack
 from gosprl.confidence import Confidence
 from gosprl.errors import InputError
@@ -48,23 +49,21 @@ def more_samples(visits: Ints, ratio: Floats) -> Ints:
     one by one. They may fall faster, as caps on the others count anew after a new successor; but what was asked for is
     looked at again after every attempt.
     """
-    more = np.minimum(np.ceil(visits * np.minimum(ratio, 2.0)), 2.0**62).astype(np.int64)
-    return np.where(ratio <= 1, 0, np.maximum(more, visits + 1))
+    return np.where(ratio <= 1, 0, np.maximum(whole(np.minimum(ratio, 2.0) * visits), visits + 1))
 
 
 class Printed(Rule):
-    """alpha Phi samples of every pair, for an eta that `decreasing` halves from 1 on until it is small enough."""
+    """alpha Phi samples of every pair, for an eta that is halved from `begin` on until it is small enough."""
 
     def __init__(
-        self, model: EmpiricalModel, all_states: bool, eta: float, norm: str, delta: float, alpha: float, halve: bool
+        self, model: EmpiricalModel, all_states: bool, eta: float, norm: str, delta: float, alpha: float, begin: float
     ) -> None:
         super().__init__(model, all_states)
-        self.target, self.eta = eta, max(1.0, eta) if halve else eta
+        self.target, self.eta = eta, max(begin, eta)
         self.norm, self.delta, self.alpha = norm, delta, alpha
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        need = self.alpha * requirement(model, rows, self.eta, self.norm, self.delta)
-        return np.minimum(np.ceil(need), 2.0**62).astype(np.int64)
+        return whole(self.alpha * requirement(model, rows, self.eta, self.norm, self.delta))
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
         if self.eta <= self.target:
@@ -90,6 +89,13 @@ def requirement(model: EmpiricalModel, rows: Ints, eta: float, norm: str, delta:
     X = np.zeros(len(rows))
     (np.add if norm == "l1" else np.maximum).at(X, row, sigma)
     return phi(X, model.num_states if norm == "l1" else 1, eta, delta, model.num_states, model.num_actions)
+
+
+def certificate(model: EmpiricalModel, family: Confidence, counting: NDArray[np.bool_], norm: str) -> Floats:
+    """[S, A] how far p_hat may be off by the sets; nan where there is no such pair, or none of those `counting` [R]."""
+    errors, rows = np.full(len(model.rows), np.nan), np.flatnonzero(counting)
+    errors[rows] = model_errors(slack(model, family, rows), norm)
+    return dense(model, errors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,19 +155,15 @@ def estimate_model(
     _checks.choice("norm", norm, NORMS)
     rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
         "certified": lambda model, all_states: Certified(model, all_states, family, eta, norm),
-        "paper": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, False),
-        "decreasing": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, True),
+        "paper": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, eta),
+        "decreasing": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, 1.0),
     }
     rule_of = _checks.choice("rule", rule, rules)
     alpha = _alpha(rule, alpha_b)
     made, result = walk.run(system, rule_of)
-    model = result.model
-    errors = np.full(len(model.rows), np.nan)
-    rows = np.flatnonzero(made.counting)
-    errors[rows] = model_errors(slack(model, family, rows), norm)
     return ModelEstimate(
-        model=model,
-        eta=dense(model, errors),
+        model=result.model,
+        eta=certificate(result.model, family, made.counting, norm),
         norm=norm,
         rule=rule,
         target=eta,

@@ -102,12 +102,15 @@ class Discounted:
         ended = model.terminal[model.rows.state]
         return np.where(ended, 0.0, lower), np.where(ended, 0.0, mean), np.where(ended, 0.0, upper)
 
-    def transitions(self) -> tuple[Ints, NDArray[np.int32], Floats]:
-        """(ptr, succ, p) of the frequencies; a row never visited, or of a terminal state, stays where it is."""
+    def transitions(self) -> Any:
+        """The frequencies as a sparse matrix [R, S]."""
+        from scipy.sparse import csr_array
+
         sets = self._frequencies()
-        return sets.ptr, sets.succ, sets.lower
+        return csr_array((sets.lower, sets.succ, sets.ptr), shape=(len(sets.each), self.model.num_states))
 
     def _frequencies(self) -> Intervals:
+        """Sets of one point; a row never visited, or of a terminal state, stays where it is."""
         model, R = self.model, len(self.model.rows)
         ptr, succ, count, _ = model.stored()
         row = np.repeat(np.arange(R), np.diff(ptr))
@@ -158,9 +161,10 @@ def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
     visits = np.maximum(problem.model.visits, 1).astype(float)
     A = bounds.width * np.sqrt(visits)
     cuts: list[tuple[Floats, float]] = []
-    n, target = visits, 0.0
+    n, target, P = visits, 0.0, problem.transitions()
     for _ in range(CUTS):
-        worst, new = _worst_visits(problem, bounds, A / np.sqrt(n))
+        reward = np.where(problem.model.enabled, A / np.sqrt(n) - bounds.loss, -np.inf)
+        worst, new = _worst_visits(P, problem.gamma, reward, bounds.rows, problem.model.rows.ptr)
         target = target or ratio * worst
         if worst <= PLAY * target:
             break
@@ -169,25 +173,20 @@ def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
     return n
 
 
-def _worst_visits(problem: Discounted, bounds: Bounds, off: Floats) -> tuple[float, list[Floats]]:
-    """The largest w (off - loss), and some discounted visits w [R] for which it is largest, by the state they begin in.
+def _worst_visits(P: Any, gamma: float, reward: Floats, policy: Ints, row_ptr: Ints) -> tuple[float, list[Floats]]:
+    """The largest w @ reward, and some discounted visits w [R] for which it is largest, by the state they begin in.
 
-    They are those of one policy, the best for rewards off - loss: found by policy iteration.
+    They are those of one policy, found by policy iteration from `policy` [S] on; P [R, S], reward [R].
     """
-    from scipy.sparse import csr_array, eye_array
+    from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
 
-    model, gamma = problem.model, problem.gamma
-    S, R = model.num_states, len(model.rows)
-    ptr, succ, p = problem.transitions()
-    P = csr_array((p, succ, ptr), shape=(R, S))
-    reward = np.where(model.enabled, off - bounds.loss, -np.inf)
-    policy = bounds.rows
+    R, S = P.shape
     for _ in range(POLICIES):
         factors = splu((eye_array(S) - gamma * P[policy]).tocsc())
         v = factors.solve(reward[policy])
         q = reward + gamma * (P @ v)
-        best = first_least(-q, model.rows.ptr)
+        best = first_least(-q, row_ptr)
         better = q[best] > v + 1e-9 * np.abs(v)
         if not better.any():
             break

@@ -111,7 +111,7 @@ def test_the_robust_variant_asks_for_less():
 
 def test_decreasing_halves_from_one_on():
     model = EmpiricalModel(1, 1)
-    rule = Printed(model, True, 0.3, "max", 0.1, 0.01, True)
+    rule = Printed(model, True, 0.3, "max", 0.1, 0.01, 1.0)
     rows, asked = np.array([], dtype=np.int64), []
     for _ in range(5):
         rule.update(model, rows)
@@ -125,7 +125,7 @@ def test_decreasing_halves_from_one_on():
 
 
 def test_decreasing_begins_at_targets_above_one():
-    rule = Printed(EmpiricalModel(1, 1), True, 1.5, "max", 0.1, 0.01, True)
+    rule = Printed(EmpiricalModel(1, 1), True, 1.5, "max", 0.1, 0.01, 1.0)
     assert (rule.eta, rule.target) == (1.5, 1.5)
 
 
