@@ -1,0 +1,199 @@
+"""An experiment as data: cases x algorithms x seeds, what is measured, and what the paper says about it.
+
+A `Job` says one run completely: the same job gives the same `Run`, on any machine and in any process. `execute` runs
+it; `gosprl.experiments.store` keeps what it gave. A rival is stopped at ten times the steps that the reference
+algorithm takes in the same case, the mean of its first PILOT runs, and such a run is kept as censored: `met` is False.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gosprl
+from gosprl.applications.modest import ALPHA, Printed
+from gosprl.collector import Collector
+from gosprl.experiments.algorithms import ALGORITHMS, PAPER
+from gosprl.model import EmpiricalModel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PILOT = 5  # runs of the reference that set the limit of the others
+CENSORED_AT = 10  # times their mean
+LEAST_ERROR = 1e-6  # at which GOSPRL-for-MODEST would end, if it ever came there
+CHECKPOINTS = 60  # moments, evenly spread over the logarithm of time, at which an error is measured
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is walked: a domain and what is needed of it; one panel, column or point of a figure."""
+
+    name: str  # in file names
+    title: str  # in figures
+    domain: str
+    parameters: tuple[tuple[str, Any], ...] = ()  # of the domain
+    need: int = 10  # of every pair; with `random_need`, at most
+    random_need: int | None = None  # seed of needs drawn uniformly from 0..need, pair by pair
+    only_at: str = ""  # the need is at the states with this character of the map
+    watch: str = ""  # count the visits of the states with this one
+    horizon: int = 0  # measure the error of the estimated model up to here, instead of walking until all is met
+
+    def mdp(self) -> gosprl.TabularMDP:
+        return gosprl.envs.make(self.domain, **dict(self.parameters))
+
+    def needed(self, mdp: gosprl.TabularMDP) -> int | NDArray[np.int64]:
+        if self.random_need is not None:
+            shape = (mdp.num_states, mdp.num_actions)
+            return np.random.default_rng(self.random_need).integers(0, self.need + 1, size=shape)
+        if self.only_at:
+            return np.where(on_map(mdp, self.only_at), self.need, 0)[:, None].repeat(mdp.num_actions, axis=1)
+        return self.need
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, said completely."""
+
+    case: Case
+    algorithm: str  # a name in `ALGORITHMS`
+    seed: int
+    max_steps: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What one run gave."""
+
+    seed: int
+    steps: int
+    met: bool  # False: stopped at the limit, `steps` is how far it came
+    max_steps: int | None
+    curve: NDArray[np.float64]  # [n, 2] (step, proportion of states met) at each change; or (step, error)
+    watched: int = 0  # visits of the watched states
+
+
+class Results(dict[tuple[str, str], list[Run]]):
+    """The runs of an experiment by (case, algorithm), in order of their seeds; failed ones are missing."""
+
+    def steps(self, case: str, algorithm: str) -> NDArray[np.float64]:
+        """[runs] steps, those of censored runs included: for these, a lower bound."""
+        return np.array([run.steps for run in self[case, algorithm]], dtype=float)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim of the paper, and what was found."""
+
+    claim: str
+    paper: str  # what it prints, in its own words or numbers
+    ours: str  # what was measured
+    threshold: str  # what counts as confirmed; fixed before the runs are made
+    verdict: str  # "confirmed", "not confirmed" or "not comparable"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of the paper."""
+
+    name: str
+    title: str
+    paper: str  # where it is printed
+    text: str  # what is done, and where it is our own choice
+    cases: tuple[Case, ...]
+    algorithms: tuple[str, ...]
+    quick: tuple[str, ...]  # names of the cases that a quick look has
+    draw: "Callable[[Experiment, Results], Figure]"
+    judge: "Callable[[Experiment, Results], list[Verdict]]"
+    reference: str = "gosprl"  # whose steps set the others' limit
+    share: float = 1.0  # of the runs asked for, where the paper has fewer a case
+
+    def seeds(self, runs: int) -> range:
+        return range(max(1, round(self.share * runs)))
+
+    def pilots(self) -> Iterator[Job]:
+        """The runs that say when the others are stopped; needed whatever the number of runs asked for."""
+        if self.reference in self.algorithms:
+            for case in self.cases:
+                if not case.horizon:
+                    yield from (Job(case, self.reference, seed) for seed in range(PILOT))
+
+    def jobs(self, runs: int, pilot: Callable[[Job], Run]) -> Iterator[Job]:
+        """All runs, given what the pilots gave."""
+        for case in self.cases:
+            limit: int | None = case.horizon or None
+            if limit is None and self.reference in self.algorithms:
+                mean = np.mean([pilot(Job(case, self.reference, seed)).steps for seed in range(PILOT)])
+                limit = math.ceil(CENSORED_AT * float(mean))
+            for algorithm in self.algorithms:
+                free = algorithm == self.reference and not case.horizon
+                yield from (Job(case, algorithm, seed, None if free else limit) for seed in self.seeds(runs))
+
+
+def quick(experiment: Experiment) -> Experiment:
+    """A small version that still draws everything: few cases, and a tenth of their horizons."""
+    cases = (replace(case, horizon=case.horizon // 10) for case in experiment.cases if case.name in experiment.quick)
+    return replace(experiment, cases=tuple(cases))
+
+
+def execute(job: Job) -> Run:
+    """Make one run."""
+    case, algorithm = job.case, ALGORITHMS[job.algorithm]
+    mdp = case.mdp()
+    options = dict(algorithm.options)
+    if algorithm.told:
+        options[algorithm.told] = mdp
+    if algorithm.trap_cost:
+        options["costs"] = np.where(on_map(mdp, case.watch), algorithm.trap_cost, 1.0)
+    if case.horizon:
+        return _errors(job, mdp, algorithm.strategy, options)
+    result = gosprl.collect(
+        *(mdp, case.needed(mdp)), strategy=algorithm.strategy, seed=job.seed, max_steps=job.max_steps, **options
+    )
+    watched = int(result.counts[on_map(mdp, case.watch)].sum()) if case.watch else 0
+    curve = np.stack([result.curve["step"].astype(float), result.curve["proportion"]], axis=1)
+    return Run(job.seed, result.steps, result.met, job.max_steps, curve, watched)
+
+
+def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, Any]) -> Run:
+    """A run of GOSPRL-for-MODEST, looked at on its way: needs for an error that is halved, and halved again."""
+    horizon, model = job.case.horizon, EmpiricalModel.over(mdp.rows)
+    need = Printed(model, True, LEAST_ERROR, "l1", PAPER["delta"], ALPHA["decreasing"], begin=1.0)
+    collector = Collector(need=need, strategy=strategy, seed=job.seed, model=model, **options)
+    moments = np.geomspace(min(len(mdp.rows), horizon), horizon, CHECKPOINTS).round().astype(int)
+    curve = []
+    for moment in np.unique(moments).tolist():
+        collector.run(mdp, moment - collector.record.steps)
+        curve.append((float(moment), average_error(mdp, model)))
+    return Run(job.seed, horizon, False, job.max_steps, np.array(curve))
+
+
+def average_error(mdp: gosprl.TabularMDP, model: EmpiricalModel) -> float:
+    """The mean over the pairs of |p_hat - p|_1; a pair never visited has p_hat = 0 and counts 1."""
+    S = mdp.num_states
+    true = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr)) * S + mdp.succ
+    ptr, succ, count, _ = model.stored()
+    seen = np.repeat(np.arange(len(mdp.rows)), np.diff(ptr)) * S + succ
+    p_hat = np.zeros(len(true))
+    order = np.argsort(true)
+    place = order[np.searchsorted(true, seen, sorter=order)]  # what was seen is possible
+    p_hat[place] = count / np.repeat(np.maximum(model.visits, 1), np.diff(ptr))
+    return float(np.abs(p_hat - mdp.prob).sum() / len(mdp.rows))
+
+
+def on_map(mdp: gosprl.TabularMDP, character: str) -> NDArray[np.bool_]:
+    """[S] the states that are drawn with this character."""
+    assert mdp.map is not None
+    return np.array([tile == character for tile in "".join(mdp.map) if tile != "#"])
+
+
+@cache
+def fluid_limit(case: Case) -> float:
+    """Steps that no algorithm can beat on average in this case."""
+    mdp = case.mdp()
+    return gosprl.fluid_limit(mdp, case.needed(mdp))
