@@ -82,7 +82,10 @@ def collect(
     ] = "1",
     strategy: Annotated[
         str | None,
-        typer.Option(help="guarded (default), gosprl (given an option that only it has), practical or random."),
+        typer.Option(
+            help="guarded (default), gosprl (given an option that only it has), practical, random; or a rival: "
+            "zero_one_ucrl, zero_ucrl, maxent, weighted_maxent, min_frequency, zero_rmax."
+        ),
     ] = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,

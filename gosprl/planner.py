@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.confidence import FAMILIES, Confidence, Intervals, Known
+from gosprl.confidence import Confidence, Intervals, Known, as_family
 from gosprl.errors import InputError, PrecisionError
 from gosprl.exact import policy_iteration
 from gosprl.mdp import TabularMDP
@@ -379,15 +379,9 @@ def _family(system: Any, confidence: Any, scale: float | None, delta: float | No
         return Known(system)
     if not isinstance(system, EmpiricalModel):
         raise InputError(f"system: expected an EmpiricalModel or a TabularMDP, got {type(system).__name__}")
-    if confidence is None or isinstance(confidence, str):
-        family = _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)
-        return family(0.1 if delta is None else delta, 1.0 if scale is None else scale)
-    if isinstance(confidence, type) or not hasattr(confidence, "intervals"):
-        raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
-    if scale is not None or delta is not None:
+    if not (confidence is None or isinstance(confidence, str)) and (scale is not None or delta is not None):
         raise InputError("scale, delta: only with a named family; give them to the confidence object itself")
-    checked: Confidence = confidence
-    return checked
+    return as_family(confidence, 0.1 if delta is None else delta, 1.0 if scale is None else scale)
 
 
 def _warm_start(

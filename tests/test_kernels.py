@@ -163,8 +163,10 @@ try:
 except gosprl.CollectionError as error:
     print(error)
     failed = error.result
+rival = gosprl.collect(gosprl.envs.make("toy3"), need=3, seed=0, strategy="zero_one_ucrl", scale=0.1)
+show("average", rival.strategy._planner._v)
 stepped = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60)
-for result in (simulated, known, failed, stepped):
+for result in (simulated, known, failed, rival, stepped):
     show("collect", result.counts, result.curve["step"], *result.model.transitions())
 
 # focused planning: open sets, closed sets, known dynamics; needs that come and go, so that goals are added

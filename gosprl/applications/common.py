@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
 from gosprl.collector import Collector
-from gosprl.confidence import FAMILIES, Confidence
+from gosprl.confidence import Confidence, as_family
 from gosprl.errors import InputError
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
@@ -143,13 +143,7 @@ class Walk:
 
     def family(self, share: float = 1.0) -> Confidence:
         """The sets: those of a named family at a share of delta, or the object given."""
-        if isinstance(self.confidence, str):
-            family = _checks.choice("confidence", self.confidence, FAMILIES)
-            return family(share * self.delta, 1.0)
-        if isinstance(self.confidence, type) or not hasattr(self.confidence, "intervals"):
-            names = sorted(FAMILIES)
-            raise InputError(f"confidence: expected {names} or an object with intervals(), got {self.confidence!r}")
-        return self.confidence
+        return as_family(self.confidence, share * self.delta, 1.0)
 
     @property
     def scale(self) -> float:

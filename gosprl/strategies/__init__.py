@@ -8,12 +8,45 @@ from gosprl.errors import InputError
 from gosprl.strategies.base import Attempt, GivenUp, Strategy
 from gosprl.strategies.gosprl import Gosprl
 from gosprl.strategies.guarded import Guarded
+from gosprl.strategies.maxent import MaxEnt
+from gosprl.strategies.min_frequency import MinFrequency
 from gosprl.strategies.practical import Practical
 from gosprl.strategies.random import Random
+from gosprl.strategies.weighted_maxent import WeightedMaxEnt
+from gosprl.strategies.zero_one_ucrl import ZeroOneUCRL
+from gosprl.strategies.zero_rmax import ZeroRMax
+from gosprl.strategies.zero_ucrl import ZeroUCRL
 
-__all__ = ["STRATEGIES", "Attempt", "GivenUp", "Gosprl", "Guarded", "Practical", "Random", "Strategy", "make"]
+__all__ = [
+    "STRATEGIES",
+    "Attempt",
+    "GivenUp",
+    "Gosprl",
+    "Guarded",
+    "MaxEnt",
+    "MinFrequency",
+    "Practical",
+    "Random",
+    "Strategy",
+    "WeightedMaxEnt",
+    "ZeroOneUCRL",
+    "ZeroRMax",
+    "ZeroUCRL",
+    "make",
+]
 
-STRATEGIES: dict[str, Any] = {"guarded": Guarded, "gosprl": Gosprl, "practical": Practical, "random": Random}
+STRATEGIES: dict[str, Any] = {
+    "guarded": Guarded,
+    "gosprl": Gosprl,
+    "practical": Practical,
+    "random": Random,
+    "zero_one_ucrl": ZeroOneUCRL,
+    "zero_ucrl": ZeroUCRL,
+    "maxent": MaxEnt,
+    "weighted_maxent": WeightedMaxEnt,
+    "min_frequency": MinFrequency,
+    "zero_rmax": ZeroRMax,
+}
 
 
 def default(options: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.confidence import FAMILIES, KL, Bernstein, Confidence, Known
+from gosprl.confidence import KL, Bernstein, Confidence, Known, as_family
 from gosprl.errors import InputError
 from gosprl.focus import Focus
 from gosprl.goals import GOALS, History, Select, every
@@ -121,13 +121,8 @@ class Gosprl:
             if not isinstance(self.dynamics, TabularMDP):
                 raise InputError(f"dynamics: expected a TabularMDP, got {type(self.dynamics).__name__}")
             self._family = Known(self.dynamics)
-        elif self.confidence is None or isinstance(self.confidence, str):
-            family = _checks.choice("confidence", "kl" if self.confidence is None else self.confidence, FAMILIES)
-            self._family = family(self.delta, self.scale)
-        elif hasattr(self.confidence, "intervals") and not isinstance(self.confidence, type):
-            self._family = self.confidence
         else:
-            raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals()")
+            self._family = as_family(self.confidence, self.delta, self.scale)
 
     @property
     def guarantee(self) -> str:

@@ -1,0 +1,84 @@
+"""Zero-RMax: R-max without rewards (Brafman and Tennenholtz 2002; Jin et al. 2020; discussed in the appendix).
+
+A state is known when it has all the samples it needs. A known state earns nothing, an unknown one earns 1 and is as
+good as the end of the search: so the values are E[gamma^tau], tau the steps to an unknown state, in the empirical
+model. In an unknown state, the needed action with the fewest visits is taken. A plan is kept until a state becomes
+known, or a count has doubled.
+
+This is an adaptation: R-max's number m of visits is the need, there are no episodes of fixed length, and estimates use
+all visits, not the first m. gamma is the user's guess at how far things are; nothing here knows D. A pair of a known
+state that was never tried (one that needs nothing) may lead anywhere. Where no unknown state can be reached in the
+empirical model all actions are equal, and one is taken at random until a count has doubled: R-max alone would be stuck.
+
+Discounting is planned as a shortest path: every step ends in an unknown state with probability 1 - gamma, by its own.
+The sets below say just that; nature, optimistic, gives the free mass to a goal.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.confidence import Intervals
+from gosprl.model import EmpiricalModel
+from gosprl.planner import Workspace
+from gosprl.record import UNLIMITED
+from gosprl.strategies.base import Attempt
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+PRECISION = 1e-6  # of plans, in steps
+
+
+@dataclass(frozen=True)
+class Discounted:
+    """gamma p_hat, and the rest of the mass wherever it is best; anything for a pair never visited."""
+
+    gamma: float
+
+    def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
+        ptr, succ, count, _ = model.stored(rows)
+        visits = model.visits if rows is None else model.visits[rows]
+        lower = self.gamma * count / np.repeat(np.maximum(1, visits), np.diff(ptr))
+        free = np.where(visits > 0, 1 - self.gamma, 1.0)
+        return Intervals(ptr, succ, lower, np.minimum(lower + np.repeat(free, np.diff(ptr)), 1), free, free)
+
+
+@dataclass
+class ZeroRMax:
+    """Walk to unknown states, sooner rather than later, in the empirical model.
+
+    gamma
+        The discount, in (0, 1): unknown states much more than 1 / (1 - gamma) steps away hardly count.
+    """
+
+    gamma: float = 0.99
+
+    _work: Workspace | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        _checks.open_unit("gamma", self.gamma)
+
+    @property
+    def guarantee(self) -> str:
+        return "none: a reward-free adaptation of R-max"
+
+    @property
+    def work(self) -> dict[str, int]:
+        """What planning took: plans, all of them for all states."""
+        plans = 0 if self._work is None else self._work.plans
+        return {"plans": plans, "full": plans}
+
+    def restart(self) -> None:
+        """A policy is for wherever the walk is."""
+
+    def attempt(self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator) -> Attempt:
+        if self._work is None or self._work.system is not model:
+            self._work = Workspace(model, Discounted(self.gamma))
+        unit = np.ones(len(model.rows))
+        policy, _ = self._work.plan(need.unmet > 0, unit, PRECISION, int(rng.random() * 2**32))
+        limit = model.visits + np.maximum(model.visits, 1) - 1
+        return Attempt(policy, np.zeros(model.num_states, dtype=bool), limit, UNLIMITED, sample=True)
