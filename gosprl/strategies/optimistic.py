@@ -6,6 +6,7 @@ max(1, N), N those before it. (UCRL2 asks for 1 / sqrt(t); with few needed pairs
 as that, so the rivals are given the better plans.) A rival says only what is rewarded, and may end episodes sooner.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Optimistic:
+class Optimistic(ABC):
     """Episodes of the policy with the largest optimistic gain.
 
     delta, confidence, scale
@@ -57,9 +58,9 @@ class Optimistic:
     def restart(self) -> None:
         """A policy is for wherever the walk is."""
 
+    @abstractmethod
     def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
         """[R] what to maximise the average of, at time t."""
-        raise NotImplementedError
 
     def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
         """[R] visits beyond which an episode begun at time t ends."""
