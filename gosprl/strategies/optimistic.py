@@ -55,9 +55,6 @@ class Optimistic(ABC):
             return {"plans": 0, "full": 0, "sweeps": 0}
         return {"plans": self._planner.plans, "full": self._planner.plans, "sweeps": self._planner.sweeps}
 
-    def restart(self) -> None:
-        """A policy is for wherever the walk is."""
-
     @abstractmethod
     def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
         """[R] what to maximise the average of, at time t."""

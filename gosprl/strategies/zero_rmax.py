@@ -72,9 +72,6 @@ class ZeroRMax:
         plans = 0 if self._work is None else self._work.plans
         return {"plans": plans, "full": plans}
 
-    def restart(self) -> None:
-        """A policy is for wherever the walk is."""
-
     def attempt(self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator) -> Attempt:
         if self._work is None or self._work.system is not model:
             self._work = Workspace(model, Discounted(self.gamma))
