@@ -9,7 +9,9 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.mark.parametrize("name", ["planning", "storm", "counting", "collecting", "growth", "distances", "applications"])
+@pytest.mark.parametrize(
+    "name", ["planning", "average", "storm", "counting", "collecting", "growth", "distances", "applications"]
+)
 def test_quick_run(name):
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick"]
     done = subprocess.run(command, capture_output=True, text=True)
