@@ -141,8 +141,9 @@ def _print_failed(report: "Report") -> None:
 def _table(reports: "list[Report]", before: dict[str, int], after: dict[str, int]) -> Table:
     """What was made, and how the paper's claims fared."""
     table = Table(box=SIMPLE_HEAD)
-    for title in ("experiment", "runs made now", "stored", *VERDICTS):
-        table.add_column(title, justify="left" if title == "experiment" else "right")
+    table.add_column("experiment", no_wrap=True)
+    for title in ("runs made now", "stored", *VERDICTS):
+        table.add_column(title, justify="right")
     for report in reports:
         name = report.experiment.name
         stored = after.get(name, 0)

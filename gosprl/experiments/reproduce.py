@@ -135,7 +135,7 @@ def _make(
                 note(task, f"no limit is known, since one of the first runs of {experiment.reference} failed")
         for task, answer in team.each(_missing(rest, out)):
             note(task, answer)
-    return failed
+    return {key: failed[key] for key in planned if key in failed}  # in an order that does not depend on the workers
 
 
 def _tasks(experiment: Experiment, runs: int, out: Path) -> tuple[list[Task], list[Task]]:
