@@ -1,4 +1,5 @@
-"""The command line: `gosprl --help`. The verbs of the applications are in `gosprl.cli_applications`."""
+"""The command line: `gosprl --help`. The verbs of the applications are in `gosprl.cli_applications`, `reproduce` in
+`gosprl.cli_reproduce`."""
 
 import json
 import sys
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 import gosprl
-from gosprl import cli_applications
+from gosprl import cli_applications, cli_reproduce
 from gosprl.cli_shared import (
     AsJson,
     Env,
@@ -224,6 +225,7 @@ def _compare(mdp: gosprl.TabularMDP, need: Any, result: gosprl.Result, seed: int
 
 
 cli_applications.register(app)
+cli_reproduce.register(app)
 
 
 def main() -> None:

@@ -155,6 +155,8 @@ def execute(job: Job) -> Run:
     result = gosprl.collect(
         *(mdp, case.needed(mdp)), strategy=algorithm.strategy, seed=job.seed, max_steps=job.max_steps, **options
     )
+    if result.stop == "interrupted":  # Ctrl-C: this is no run
+        raise KeyboardInterrupt
     watched = int(result.counts[on_map(mdp, case.watch)].sum()) if case.watch else 0
     curve = np.stack([result.curve["step"].astype(float), result.curve["proportion"]], axis=1)
     return Run(job.seed, result.steps, result.met, job.max_steps, curve, watched)
@@ -168,7 +170,8 @@ def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, 
     moments = np.geomspace(min(len(mdp.rows), horizon), horizon, CHECKPOINTS).round().astype(int)
     curve = []
     for moment in np.unique(moments).tolist():
-        collector.run(mdp, moment - collector.record.steps)
+        if collector.run(mdp, moment - collector.record.steps).stop == "interrupted":
+            raise KeyboardInterrupt
         curve.append((float(moment), average_error(mdp, model)))
     return Run(job.seed, horizon, False, job.max_steps, np.array(curve))
 
