@@ -29,7 +29,7 @@ def verdict(holds: bool, claim: str, paper: str, ours: str, threshold: str, reas
 
 
 def untested(claim: str, paper: str, reason: str, ours: str = "-") -> Verdict:
-    return Verdict(claim, paper, ours, "-", NOT_COMPARABLE, reason)
+    return Verdict(claim, paper, ours, "", NOT_COMPARABLE, reason)
 
 
 def measured(

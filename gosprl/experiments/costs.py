@@ -39,7 +39,7 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
             figures.dots(axis, rows)
             axis.set(xlabel=title, yticks=range(len(labels)), yticklabels=labels)
             axis.tick_params(labelleft=i == 0)
-        return figures.finish(figure, figures.dot_legend())
+        return figures.finish(figure, figures.dot_legend(exact=False))
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:

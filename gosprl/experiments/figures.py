@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+EXACT = "#777777"  # colour of what takes no runs
 WIDTH, COLUMN = 6.75, 3.3  # inches: a page with two columns, and one of them
 TIMES = 300  # points of a mean curve
 STYLE: Any = {
@@ -33,6 +34,8 @@ STYLE: Any = {
     "legend.fontsize": 7.5,
     "legend.frameon": False,
     "legend.handlelength": 2.2,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.4,
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
@@ -62,7 +65,7 @@ def blank(rows: int, columns: int, height: float, width: float = WIDTH) -> "tupl
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
-def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 4) -> "Figure":
+def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 5) -> "Figure":
     """One legend below all axes; lay out now, while the style holds."""
     if handles:
         figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, len(handles)))
@@ -110,12 +113,13 @@ def proportions(
         for axis in axes[len(experiment.cases) :]:
             axis.remove()
         for i, axis in enumerate(axes[: len(experiment.cases)]):
-            axis.set_ylabel("proportion of states met, $P_t$" if i % columns == 0 else "")
+            axis.set_ylabel("proportion met, $P_t$" if i % columns == 0 else "")
+            axis.tick_params(labelleft=i % columns == 0)
         handles = [line(name) for name in experiment.algorithms]
-        handles.append(mark("v", "fluid limit: none reaches 1 sooner on average"))
+        handles.append(mark("v", "fluid limit"))
         if stopped:
-            handles.append(mark("x", f"stopped at {CENSORED_AT} times GOSPRL's steps"))
-        return finish(figure, handles, 4 if width == WIDTH else 2)
+            handles.append(mark("x", f"stopped at {CENSORED_AT}x GOSPRL"))
+        return finish(figure, handles, 5 if width == WIDTH else 2)
 
 
 def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], results: Results, log: bool) -> bool:
@@ -133,7 +137,7 @@ def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], resul
             stopped = True
             axis.plot(end, mean[-1], "x", color=ALGORITHMS[name].color, markersize=5, clip_on=False, zorder=4)
     axis.axhline(1, color="black", linewidth=0.7)
-    axis.plot(limit, 1.0, "v", color="black", markersize=5, zorder=4, clip_on=False)
+    axis.plot(limit, 1.025, "v", color="black", markersize=5, zorder=4, clip_on=False)
     axis.text(0.015, 1.015, "success", transform=axis.get_yaxis_transform(), fontsize=7, va="bottom")
     axis.set(title=case.title, xlabel="steps $t$", ylim=(0, 1.1), yticks=np.linspace(0, 1, 5))
     if log:
@@ -148,7 +152,7 @@ def thousands(axis: Any) -> None:
     """Tick labels as 12,000, and few of them."""
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
@@ -164,13 +168,16 @@ def dots(axis: "Axes", rows: Sequence[Row]) -> None:
             axis.plot(printed, y, "D", color="black", markerfacecolor="none", markersize=7, markeredgewidth=0.8)
     axis.set_ylim(len(rows) - 0.4, -0.6)
     axis.set_xscale("log")
+    plain_decades(axis.xaxis)
     axis.grid(axis="y", linewidth=0.4, alpha=0.35)
     axis.tick_params(axis="y", length=0)
 
 
-def dot_legend() -> "list[Artist]":
+def dot_legend(exact: bool = True) -> "list[Artist]":
+    computed = mark("|", "ours, computed exactly", markersize=9, markeredgewidth=1.6, color=EXACT)
     return [
         mark("o", "ours, mean and 95 % interval", markersize=4.5),
+        *([computed] if exact else []),
         mark("D", "printed in the paper", markerfacecolor="none", markersize=7, markeredgewidth=0.8),
     ]
 
@@ -206,12 +213,12 @@ def growth(
         for name in experiment.algorithms:
             _growth_of(left, right, name, results, x, groups, limits)
         left.set(xlabel=label, ylabel="mean steps", xlim=(0, None), ylim=(0, None))
-        right.set(xlabel=label, ylabel="mean steps / fluid limit", xlim=(0, None))
+        right.set(xlabel=label, ylabel="mean steps / fluid limit", xscale="log")
+        right.set_xticks(x, [f"{each:g}" for each in x])
+        right.minorticks_off()
         thousands(left.yaxis)
         handles = [line(name) for name in experiment.algorithms]
-        straight = mark(
-            "", "straight line fitted to GOSPRL", linestyle="-", linewidth=0.6, color=ALGORITHMS["gosprl"].color
-        )
+        straight = mark("", "GOSPRL, line fitted", linestyle="-", linewidth=0.6, color=ALGORITHMS["gosprl"].color)
         return finish(figure, [*handles, straight, mark("", "fluid limit", linestyle=(0, (1, 1)), linewidth=0.8)], 5)
 
 
@@ -230,9 +237,10 @@ def _growth_of(
     samples = [[results.steps(case.name, name) for case in group] for group in groups]
     means = [stats.mean_of_cases(sample) for sample in samples]
     value, low, high = (np.array([getattr(mean, end) for mean in means]) for end in ("value", "low", "high"))
-    for axis, unit in ((left, np.ones(len(limits))), (right, limits)):
+    aside = np.array(x) * (1 + 0.03 * (list(ALGORITHMS).index(name) % 3 - 1))  # intervals must not hide each other
+    for axis, at_x, unit in ((left, x, np.ones(len(limits))), (right, aside, limits)):
         axis.errorbar(
-            *(x, value / unit, ((value - low) / unit, (high - value) / unit)),
+            *(at_x, value / unit, ((value - low) / unit, (high - value) / unit)),
             color=look.color,
             linestyle=look.line,
             marker="o",
@@ -273,9 +281,9 @@ def box_entry(algorithm: str) -> "Artist":
 
 
 def plain_decades(axis: Any) -> None:
-    """Tick labels of a logarithmic axis as 0.1, not 10^-1; at 1, 2 and 5 where there is less than a decade."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    """Tick labels of a logarithmic axis as 0.1 and 2,000, not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}"))
     axis.set_minor_formatter(NullFormatter())
