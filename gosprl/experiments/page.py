@@ -17,7 +17,8 @@ from gosprl.experiments.sweep import CENSORED_AT, PILOT, Case, Experiment, Resul
 
 TITLE = "The experiments of the paper, reproduced"
 FOLDED = 24  # rows of a table from which on it is shown folded
-Cell = str | float
+STEPS = ("case", "algorithm", "runs", "steps, mean (95 %)", "90 % quantile", "fluid limit", "mean / limit", "stopped")
+Row = dict[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -31,21 +32,21 @@ class Report:
     quick: bool
 
 
-def summary(report: Report) -> list[dict[str, Cell]]:
+def summary(report: Report) -> list[Row]:
     """A row a (case, algorithm) that has runs; experiments with a horizon have an error instead of steps."""
     rows = []
     for case in report.experiment.cases:
         for name in report.experiment.algorithms:
             if runs := report.results.get((case.name, name)):
-                row: dict[str, Cell] = {"case": case.title, "algorithm": ALGORITHMS[name].label, "runs": len(runs)}
+                row: Row = {"case": case.title, "algorithm": ALGORITHMS[name].label, "runs": len(runs)}
                 rows.append(row | (_errors(runs) if case.horizon else _steps(case, runs)))
     return rows
 
 
-def _steps(case: Case, runs: Sequence[Run]) -> dict[str, Cell]:
+def _steps(case: Case, runs: Sequence[Run]) -> Row:
     steps = [run.steps for run in runs]
     mean, met, limit = stats.mean(steps), sum(run.met for run in runs), fluid_limit(case)
-    row: dict[str, Cell] = {
+    row: Row = {
         "met": met,
         "censored": f"{len(runs) - met} of {len(runs)} at {max(steps):,}" if met < len(runs) else "",
         "mean": mean.value,
@@ -61,7 +62,7 @@ def _steps(case: Case, runs: Sequence[Run]) -> dict[str, Cell]:
     return row
 
 
-def _errors(runs: Sequence[Run]) -> dict[str, Cell]:
+def _errors(runs: Sequence[Run]) -> Row:
     error = stats.mean([run.curve[-1, 1] for run in runs])
     return {"steps": max(run.steps for run in runs), "error": error.value, "low": error.low, "high": error.high}
 
@@ -96,8 +97,8 @@ def _settings() -> list[str]:
     settings = ", ".join(f"{key} = {value}" for key, value in PAPER.items())
     return [
         f"GOSPRL and its rivals have the paper's settings ({settings}); our default, `guarded`, its own, which keep "
-        f"its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the reference "
-        "algorithm, and counts with the steps it made: that favours what was stopped. Intervals are 95 % by the "
+        f"its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the "
+        "reference algorithm, and counts with the steps it made: that favours what was stopped. Intervals are 95 % by the "
         f"percentile bootstrap, {stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on average. "
         "Thresholds were fixed before the runs were made.",
     ]
@@ -148,45 +149,38 @@ def _summary_table(report: Report) -> list[str]:
     rows = summary(report)
     if not rows:
         return ["No runs."]
-    if "error" in rows[0]:
-        table = _table(
-            ("case", "algorithm", "runs", "steps", "error at the end (95 %)"),
-            ((*_named(row), f"{row['steps']:,}", _interval(row, "error")) for row in rows),
-        )
-    else:
-        watched = "watched" in rows[0]
-        head = (
-            "case",
-            "algorithm",
-            "runs",
-            "steps, mean (95 %)",
-            "90 % quantile",
-            "fluid limit",
-            "mean / limit",
-            "stopped",
-        )
-        table = _table(
-            (*head, "trap visits, mean (95 %)") if watched else head,
-            (
-                (
-                    *(*_named(row), _interval(row, "mean")),
-                    *(stats.number(float(row[key])) for key in ("q90", "limit", "ratio")),
-                    str(row["censored"]),
-                    *([_interval(row, "watched", "watched_")] if watched else []),
-                )
-                for row in rows
-            ),
-        )
+    table = _error_table(rows) if "error" in rows[0] else _steps_table(rows)
     if len(rows) < FOLDED:
         return table
     return ["<details>", f"<summary>All {len(rows)} rows</summary>", "", *table, "", "</details>"]
 
 
-def _named(row: dict[str, Cell]) -> tuple[str, str, str]:
+def _error_table(rows: Sequence[Row]) -> list[str]:
+    head = ("case", "algorithm", "runs", "steps", "error at the end (95 %)")
+    return _table(head, ((*_named(row), f"{row['steps']:,}", _interval(row, "error")) for row in rows))
+
+
+def _steps_table(rows: Sequence[Row]) -> list[str]:
+    watched = ["trap visits, mean (95 %)"] if "watched" in rows[0] else []
+    return _table(
+        [*STEPS, *watched],
+        (
+            [
+                *(*_named(row), _interval(row, "mean")),
+                *(stats.number(float(row[key])) for key in ("q90", "limit", "ratio")),
+                str(row["censored"]),
+                *(_interval(row, "watched", "watched_") for _ in watched),
+            ]
+            for row in rows
+        ),
+    )
+
+
+def _named(row: Row) -> tuple[str, str, str]:
     return str(row["case"]), str(row["algorithm"]), str(row["runs"])
 
 
-def _interval(row: dict[str, Cell], key: str, prefix: str = "") -> str:
+def _interval(row: Row, key: str, prefix: str = "") -> str:
     return str(stats.Estimate(float(row[key]), float(row[f"{prefix}low"]), float(row[f"{prefix}high"])))
 
 
