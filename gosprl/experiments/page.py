@@ -98,9 +98,9 @@ def _settings() -> list[str]:
     return [
         f"GOSPRL and its rivals have the paper's settings ({settings}); our default, `guarded`, its own, which keep "
         f"its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the "
-        "reference algorithm, and counts with the steps it made: that favours what was stopped. Intervals are 95 % by the "
-        f"percentile bootstrap, {stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on average. "
-        "Thresholds were fixed before the runs were made.",
+        "reference algorithm, and counts with the steps it made: that favours what was stopped. Intervals are 95 % "
+        f"by the percentile bootstrap, {stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on "
+        "average. Thresholds were fixed before the runs were made.",
     ]
 
 
