@@ -198,7 +198,7 @@ def box(axis: "Axes", x: float, steps: Floats, color: str) -> None:
         medianprops={**line, "linewidth": 1.4},
     )
     aside = np.linspace(-0.08, 0.08, len(steps)) if len(steps) > 1 else np.zeros(1)
-    axis.plot(x + aside, steps, ".", color=color, markersize=2.2, alpha=0.6, markeredgewidth=0)
+    axis.plot(x + aside, steps, ".", color=color, markersize=3, alpha=0.6, markeredgewidth=0)
 
 
 def growth(

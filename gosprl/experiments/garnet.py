@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SIZES, CONFIGURATIONS = (10, 50), 10
 ACTIONS, BRANCHING, MOST_NEEDED = 5, 5, 100
-BOXED = ("gosprl", "guarded", "zero-one-ucrl")  # a random walk takes so long that it would squash the others
+BOXED = ("gosprl", "guarded", "zero-one-ucrl")  # a random walk would squash the others
 
 
 def configuration(states: int, seed: int) -> Case:
@@ -65,7 +65,7 @@ def _walk(cases: list[Case], results: Results) -> str:
     stops = sum(not run.met for each in runs for run in each)
     more = f", {stops} of {sum(map(len, runs))} runs stopped" if stops else ""
     span = f"{min(medians):,.0f} to {max(medians):,.0f}" if len(medians) > 1 else f"{medians[0]:,.0f}"
-    return f"  (random walk, off the scale: median {span}{more})"
+    return f"  (random walk, not drawn: median {span}{more})"
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
