@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 import gosprl
-from gosprl.experiments import claims, figures
+from gosprl.experiments import claims, growth
 from gosprl.experiments.sweep import Case, Experiment, Results, Verdict, fluid_limit
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def diameter(case: Case) -> float:
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
     x, groups = [diameter(case) for case in experiment.cases], [[case] for case in experiment.cases]
-    return figures.growth(experiment, results, x, groups, "diameter $D$")
+    return growth.draw(experiment, results, x, groups, "diameter $D$")
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:

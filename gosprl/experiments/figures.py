@@ -201,60 +201,6 @@ def box(axis: "Axes", x: float, steps: Floats, color: str) -> None:
     axis.plot(x + aside, steps, ".", color=color, markersize=3, alpha=0.6, markeredgewidth=0)
 
 
-def growth(
-    experiment: Experiment, results: Results, x: Sequence[float], groups: Sequence[Sequence[Case]], label: str
-) -> "Figure":
-    """Mean steps against x, with GOSPRL's straight line and the fluid limit; beside it, as multiples of that limit."""
-    with style():
-        figure, (left, right) = blank(1, 2, 2.7)
-        limits = np.array([np.mean([fluid_limit(case) for case in group]) for group in groups])
-        left.plot(x, limits, color="black", linewidth=0.8, linestyle=(0, (1, 1)))
-        right.axhline(1, color="black", linewidth=0.8, linestyle=(0, (1, 1)))
-        for name in experiment.algorithms:
-            _growth_of(left, right, name, results, x, groups, limits)
-        left.set(xlabel=label, ylabel="mean steps", xlim=(0, None), ylim=(0, None))
-        right.set(xlabel=label, ylabel="mean steps / fluid limit", xscale="log")
-        right.set_xticks(x, [f"{each:g}" for each in x])
-        right.minorticks_off()
-        thousands(left.yaxis)
-        handles = [line(name) for name in experiment.algorithms]
-        straight = mark("", "GOSPRL, line fitted", linestyle="-", linewidth=0.6, color=ALGORITHMS["gosprl"].color)
-        return finish(figure, [*handles, straight, mark("", "fluid limit", linestyle=(0, (1, 1)), linewidth=0.8)], 5)
-
-
-def _growth_of(
-    left: "Axes",
-    right: "Axes",
-    name: str,
-    results: Results,
-    x: Sequence[float],
-    groups: Sequence[Sequence[Case]],
-    limits: Floats,
-) -> None:
-    look = ALGORITHMS[name]
-    if not all(results.get((case.name, name)) for group in groups for case in group):
-        return
-    samples = [[results.steps(case.name, name) for case in group] for group in groups]
-    means = [stats.mean_of_cases(sample) for sample in samples]
-    value, low, high = (np.array([getattr(mean, end) for mean in means]) for end in ("value", "low", "high"))
-    aside = np.array(x) * (1 + 0.03 * (list(ALGORITHMS).index(name) % 3 - 1))  # intervals must not hide each other
-    for axis, at_x, unit in ((left, x, np.ones(len(limits))), (right, aside, limits)):
-        axis.errorbar(
-            *(at_x, value / unit, ((value - low) / unit, (high - value) / unit)),
-            color=look.color,
-            linestyle=look.line,
-            marker="o",
-            markersize=3,
-            elinewidth=0.8,
-            capsize=2,
-            linewidth=1.0,
-        )
-    if name == "gosprl":
-        fit = stats.line(x, value)
-        ends = np.array([0, max(x)])
-        left.plot(ends, fit.intercept + fit.slope * ends, color=look.color, linewidth=0.6)
-
-
 def line(algorithm: str) -> "Artist":
     """The legend's entry of an algorithm."""
     from matplotlib.lines import Line2D

@@ -1,9 +1,8 @@
 """Random MDPs of growing size: the steps against the number of states."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gosprl.experiments import claims, figures, garnet
+from gosprl.experiments import claims, garnet, growth
 from gosprl.experiments.sweep import Case, Experiment, Results, Verdict
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def by_size(experiment: Experiment) -> dict[int, list[Case]]:
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
     groups = by_size(experiment)
-    return figures.growth(experiment, results, list(groups), list(groups.values()), "states $S$")
+    return growth.draw(experiment, results, list(groups), list(groups.values()), "states $S$")
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
@@ -42,13 +41,9 @@ STATES = Experiment(
     text=(
         "Random garnets G(S, 5, 5) with needs of U(0, 100), five for each S, each with two fifths of the runs of other "
         "experiments, as in the paper (12 where those have 30). Which S the paper has could not be had. Intervals are "
-        "for these garnets; dots show each."
+        "for these garnets; pale dots show each."
     ),
-    cases=tuple(
-        replace(garnet.configuration(size, seed), title=f"S = {size}, #{seed + 1}")
-        for size in SIZES
-        for seed in range(GARNETS)
-    ),
+    cases=tuple(garnet.configuration(size, seed) for size in SIZES for seed in range(GARNETS)),
     algorithms=("gosprl", "guarded"),
     quick=("garnet10-0", "garnet20-0"),
     draw=draw,
