@@ -36,7 +36,7 @@ def judge(experiment: Experiment, results: Results) -> list[Verdict]:
         _steady(experiment, results),
     ]
     if experiment.name == "fig-treasure":
-        verdicts += [_best(experiment, results), _first_sample()]
+        verdicts += [_best(experiment, results), *_remarks()]
     return [*verdicts, claims.guarded_beyond(experiment, results)]
 
 
@@ -120,12 +120,18 @@ def _best(experiment: Experiment, results: Results) -> Verdict:
     )
 
 
-def _first_sample() -> Verdict:
-    return claims.untested(
+def _remarks() -> list[Verdict]:
+    first = claims.untested(
         claim="With b(s,a) = 1 the learning algorithms are alike",
         paper="“TREASURE-1 … for which empirical performance is comparable between learning algorithms” (footnote)",
         reason="not run: a remark on a setting that the paper shows no numbers of",
     )
+    initial = claims.untested(
+        claim="Goals with the least remaining budget shorten the initial phase",
+        paper="“which has the effect of shortening the length of the initial phase”",
+        reason="not run: all runs of GOSPRL have that phase, as the paper's have, and it shows none without",
+    )
+    return [first, initial]
 
 
 def _case(name: str, title: str) -> Case:

@@ -133,6 +133,14 @@ def test_order_of_the_domains():
         assert of(verdicts, "The bounds order") == expected
 
 
+def test_greedy_is_shown_not_to_be_optimal_by_one_domain():
+    def once(case, name):
+        return 800 if (case.name, name) == ("corridor24", "guarded") else 1000
+
+    assert of(judged("table-dynamics", once), "Greedy") == claims.CONFIRMED
+    assert of(judged("table-dynamics", lambda *_: 1000), "Greedy") == claims.NOT_CONFIRMED
+
+
 def test_costs():
     as_printed = {"gosprl": 250, "gosprl-costs": 520}
     experiment = EXPERIMENTS["table-costs"]
