@@ -1,0 +1,235 @@
+"""How figures look, and the parts that several of them share.
+
+Figures are made without pyplot: no window, no backend, no state between them. Everything that needs matplotlib imports
+it when it draws, for the command line to start fast without it. An algorithm has the colour and line of `ALGORITHMS`.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.experiments import stats
+from gosprl.experiments.algorithms import ALGORITHMS
+from gosprl.experiments.sweep import CENSORED_AT, Case, Experiment, Results, Run, fluid_limit
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+EXACT = "#777777"  # colour of what takes no runs
+WIDTH, COLUMN = 6.75, 3.3  # inches: a page with two columns, and one of them
+TIMES = 300  # points of a mean curve
+STYLE: Any = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.4,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.3,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,  # text that can be searched
+}
+Floats = NDArray[np.float64]
+Row = tuple[stats.Estimate | float | None, str, float | None]  # ours, its colour, what the paper prints
+
+
+def style() -> AbstractContextManager[None]:
+    import matplotlib
+
+    return matplotlib.rc_context(STYLE)
+
+
+def blank(rows: int, columns: int, height: float, width: float = WIDTH) -> "tuple[Figure, list[Axes]]":
+    """A figure, and its axes row by row; height in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 5) -> "Figure":
+    """One legend below all axes; lay out now, while the style holds."""
+    if handles:
+        figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, len(handles)))
+    figure.draw_without_rendering()
+    return figure
+
+
+def save(figure: "Figure", folder: Path) -> None:
+    """figure.png and figure.pdf, with no date in them: the same runs give the same files."""
+    with style():
+        figure.savefig(folder / "figure.png", metadata={"Software": None})
+        figure.savefig(folder / "figure.pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+
+
+def at(curve: Floats, times: Floats) -> Floats:
+    """[T] the value at each time of a curve [n, 2] that is constant between its changes; before the first, that one."""
+    place = np.searchsorted(curve[:, 0], times, side="right") - 1
+    return np.asarray(curve[np.maximum(place, 0), 1])
+
+
+def sampled(runs: Sequence[Run], times: Floats) -> Floats:
+    """[runs, T]"""
+    return np.stack([at(run.curve, times) for run in runs])
+
+
+def mean_curve(axis: "Axes", algorithm: str, runs: Sequence[Run], times: Floats, *, steps: bool = True) -> Floats:
+    """Draw the mean over the runs with its 95 % band, constant between times (`steps`) or not; [T] the mean."""
+    curves, look = sampled(runs, times), ALGORITHMS[algorithm]
+    mean: Floats = curves.mean(axis=0)
+    low, high = stats.band(curves)
+    axis.fill_between(times, low, high, step="post" if steps else None, color=look.color, alpha=0.2, linewidth=0)
+    axis.plot(times, mean, drawstyle="steps-post" if steps else "default", color=look.color, linestyle=look.line)
+    return mean
+
+
+def proportions(
+    experiment: Experiment, results: Results, rows: int, columns: int, *, log: bool, height: float, width: float = WIDTH
+) -> "Figure":
+    """P_t of every algorithm, a panel a case, with the line of success at 1 and the fluid limit on it."""
+    with style():
+        figure, axes = blank(rows, columns, height, width)
+        stopped = False
+        for axis, case in zip(axes, experiment.cases, strict=False):
+            stopped |= _proportion_panel(axis, case, experiment.algorithms, results, log)
+        for axis in axes[len(experiment.cases) :]:
+            axis.remove()
+        for i, axis in enumerate(axes[: len(experiment.cases)]):
+            axis.set_ylabel("proportion met, $P_t$" if i % columns == 0 else "")
+            axis.tick_params(labelleft=i % columns == 0)
+        handles = [line(name) for name in experiment.algorithms]
+        handles.append(mark("v", "fluid limit"))
+        if stopped:
+            handles.append(mark("x", f"stopped at {CENSORED_AT}x GOSPRL"))
+        return finish(figure, handles, 5 if width == WIDTH else 2)
+
+
+def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], results: Results, log: bool) -> bool:
+    """Whether a run was stopped before its time."""
+    limit, stopped = fluid_limit(case), False
+    present = [(name, results[case.name, name]) for name in algorithms if results.get((case.name, name))]
+    every = [run for _, runs in present for run in runs]
+    first = min((run.curve[1, 0] for run in every if len(run.curve) > 1), default=1.0)
+    for name, runs in present:
+        end = max(run.steps for run in runs)
+        begin = min(first / 1.5, end) if log else 0.0
+        times = np.geomspace(begin, end, TIMES) if log else np.linspace(begin, end, TIMES)
+        mean = mean_curve(axis, name, runs, times)
+        if not all(run.met for run in runs):
+            stopped = True
+            axis.plot(end, mean[-1], "x", color=ALGORITHMS[name].color, markersize=5, clip_on=False, zorder=4)
+    axis.axhline(1, color="black", linewidth=0.7)
+    axis.plot(limit, 1.025, "v", color="black", markersize=5, zorder=4, clip_on=False)
+    axis.text(0.015, 1.015, "success", transform=axis.get_yaxis_transform(), fontsize=7, va="bottom")
+    axis.set(title=case.title, xlabel="steps $t$", ylim=(0, 1.1), yticks=np.linspace(0, 1, 5))
+    if log:
+        axis.set_xscale("log")
+    else:
+        axis.set_xlim(left=0)
+        thousands(axis.xaxis)
+    return stopped
+
+
+def thousands(axis: Any) -> None:
+    """Tick labels as 12,000, and few of them."""
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def dots(axis: "Axes", rows: Sequence[Row]) -> None:
+    """A row a quantity, the first on top: ours with its interval and colour, and what the paper prints, if it does."""
+    for y, (ours, color, printed) in enumerate(rows):
+        if isinstance(ours, stats.Estimate):
+            axis.plot([ours.low, ours.high], [y, y], color=color, linewidth=1.3)
+            axis.plot(ours.value, y, "o", color=color, markersize=4.5)
+        elif ours is not None:
+            axis.plot(ours, y, "|", color=color, markersize=9, markeredgewidth=1.6)
+        if printed is not None:
+            axis.plot(printed, y, "D", color="black", markerfacecolor="none", markersize=7, markeredgewidth=0.8)
+    axis.set_ylim(len(rows) - 0.4, -0.6)
+    axis.set_xscale("log")
+    plain_decades(axis.xaxis)
+    axis.grid(axis="y", linewidth=0.4, alpha=0.35)
+    axis.tick_params(axis="y", length=0)
+
+
+def dot_legend(exact: bool = True) -> "list[Artist]":
+    computed = mark("|", "ours, computed exactly", markersize=9, markeredgewidth=1.6, color=EXACT)
+    return [
+        mark("o", "ours, mean and 95 % interval", markersize=4.5),
+        *([computed] if exact else []),
+        mark("D", "printed in the paper", markerfacecolor="none", markersize=7, markeredgewidth=0.8),
+    ]
+
+
+def box(axis: "Axes", x: float, steps: Floats, color: str) -> None:
+    """Quartiles, whiskers to the farthest run within 1.5 times their distance, and all runs as points."""
+    line = {"color": color, "linewidth": 0.8}
+    axis.boxplot(
+        [steps],
+        positions=[x],
+        widths=0.2,
+        showfliers=False,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": color, "alpha": 0.25, "edgecolor": color, "linewidth": 0.8},
+        whiskerprops=line,
+        capprops=line,
+        medianprops={**line, "linewidth": 1.4},
+    )
+    aside = np.linspace(-0.08, 0.08, len(steps)) if len(steps) > 1 else np.zeros(1)
+    axis.plot(x + aside, steps, ".", color=color, markersize=3, alpha=0.6, markeredgewidth=0)
+
+
+def line(algorithm: str) -> "Artist":
+    """The legend's entry of an algorithm."""
+    from matplotlib.lines import Line2D
+
+    look = ALGORITHMS[algorithm]
+    return Line2D([], [], color=look.color, linestyle=look.line, label=look.label)
+
+
+def mark(marker: str, label: str, **look: Any) -> "Artist":
+    """The legend's entry of a marker."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [], [], **{"color": "black", "linestyle": "none", "marker": marker, "markersize": 5, **look}, label=label
+    )
+
+
+def box_entry(algorithm: str) -> "Artist":
+    """The legend's entry of an algorithm's boxes."""
+    from matplotlib.patches import Patch
+
+    look = ALGORITHMS[algorithm]
+    return Patch(facecolor=(look.color, 0.25), edgecolor=look.color, linewidth=0.8, label=look.label)
+
+
+def plain_decades(axis: Any) -> None:
+    """Tick labels of a logarithmic axis as 0.1 and 2,000, not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,97 @@
+"""Model estimation: the mean l1 error of the estimated dynamics as time goes by."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gosprl.experiments import claims, figures, stats
+from gosprl.experiments.sweep import Case, Experiment, Results, Run, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HORIZON = 20_000  # the paper's axis could not be had: our choice
+DECADE = 10  # errors are compared from a tenth of the time on
+
+
+def draw(experiment: Experiment, results: Results) -> "Figure":
+    with figures.style():
+        figure, axes = figures.blank(1, len(experiment.cases), 2.6)
+        for axis, case in zip(axes, experiment.cases, strict=True):
+            for name in experiment.algorithms:
+                if runs := results.get((case.name, name)):
+                    figures.mean_curve(axis, name, runs, runs[0].curve[:, 0], steps=False)
+            axis.set(title=case.title, xlabel="steps $t$", xscale="log", yscale="log")
+            figures.plain_decades(axis.yaxis)
+        axes[0].set_ylabel(r"mean $\ell_1$ error of $\hat p_t$, $\mathcal{E}_t$")
+        return figures.finish(figure, [figures.line(name) for name in experiment.algorithms])
+
+
+def late_log_error(run: Run) -> float:
+    """The mean over the last decade of time, evenly in its logarithm, of the log of the error."""
+    late = run.curve[run.curve[:, 0] >= run.curve[-1, 0] / DECADE, 1]
+    return float(np.log(late).mean())
+
+
+def error_ratio(results: Results, case: Case, one: str, other: str) -> stats.Estimate:
+    """Of the errors over the last decade, as geometric means over time and runs."""
+    logs = ([late_log_error(run) for run in results[case.name, name]] for name in (one, other))
+    difference = stats.difference_of_means(*logs)
+    return stats.Estimate(*np.exp([difference.value, difference.low, difference.high]).tolist())
+
+
+def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    return [
+        _smaller_error(
+            *(experiment, results, "gosprl", "weighted-maxent"),
+            claim="GOSPRL-for-MODEST outperforms WeightedMaxEnt",
+            paper="“GOSPRL outperforms the WeightedMaxEnt heuristic”",
+            reason="NoisyRiverSwim and Wheel are defined in a cited paper that could not be had: ours are "
+            "reconstructions. The horizon is ours as well.",
+        ),
+        _smaller_error(
+            *(experiment, results, "guarded", "gosprl"),
+            claim=claims.BEYOND + "our default strategy, given the same needs, has the smaller error",
+            paper="not in the paper",
+        ),
+    ]
+
+
+def _smaller_error(
+    experiment: Experiment, results: Results, one: str, other: str, claim: str, paper: str, reason: str = ""
+) -> Verdict:
+    def measure() -> claims.Measured:
+        ratios = [error_ratio(results, case, one, other) for case in experiment.cases]
+        return all(ratio.high < 1 for ratio in ratios), claims.listed(experiment.cases, ratios)
+
+    return claims.measured(
+        *(results, claims.keys(experiment.cases, one, other), measure, claim, paper),
+        threshold="ratio of the errors, geometric mean over the last decade of time and over runs: upper end of the "
+        "95 % interval below 1 on every domain",
+        reason=reason,
+    )
+
+
+def _case(name: str, title: str, domain: str, **parameters: int) -> Case:
+    return Case(name, title, domain, tuple(parameters.items()), horizon=HORIZON)
+
+
+MODEST = Experiment(
+    name="fig-modest",
+    title="Model estimation",
+    paper="Figure 3",
+    text=(
+        "GOSPRL-for-MODEST as the appendix has it: needs for an error η, which is halved whenever they are met, times "
+        "0.01. A pair that was never visited counts an error of 1. Strategies other than WeightedMaxEnt and the "
+        "random walk pursue the same needs. NoisyRiverSwim(36) and Wheel(30) are our reconstructions."
+    ),
+    cases=(
+        _case("noisy_riverswim36", "NoisyRiverSwim(36)", "noisy_riverswim36"),
+        _case("wheel30", "Wheel(30)", "wheel30"),
+        _case("garnet50", "garnet G(50, 5, 25)", "garnet", states=50, actions=5, branching=25, seed=0),
+    ),
+    algorithms=("gosprl", "guarded", "weighted-maxent", "random"),
+    quick=("wheel30",),
+    draw=draw,
+    judge=judge,
+)

@@ -1,0 +1,214 @@
+"""The page of a reproduction: figures, tables, and each claim of the paper with its verdict.
+
+`index.md`, and `index.html` made from it. Neither has a date or anything of the machine in it: the same runs give the
+same bytes.
+"""
+
+import html
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gosprl
+from gosprl.experiments import claims, stats
+from gosprl.experiments.algorithms import ALGORITHMS, PAPER
+from gosprl.experiments.sweep import CENSORED_AT, PILOT, Case, Experiment, Results, Run, Verdict, fluid_limit
+
+TITLE = "The experiments of the paper, reproduced"
+FOLDED = 24  # rows of a table from which on it is shown folded
+STEPS = ("case", "algorithm", "runs", "steps, mean (95 %)", "90 % quantile", "fluid limit", "mean / limit", "stopped")
+Row = dict[str, str | float]
+
+
+@dataclass(frozen=True)
+class Report:
+    """An experiment and what its runs gave."""
+
+    experiment: Experiment
+    results: Results
+    runs: int  # asked for
+    failed: tuple[str, ...]  # runs that raised, and what
+    quick: bool
+
+
+def summary(report: Report) -> list[Row]:
+    """A row a (case, algorithm) that has runs; experiments with a horizon have an error instead of steps."""
+    rows = []
+    for case in report.experiment.cases:
+        for name in report.experiment.algorithms:
+            if runs := report.results.get((case.name, name)):
+                row: Row = {"case": case.title, "algorithm": ALGORITHMS[name].label, "runs": len(runs)}
+                rows.append(row | (_errors(runs) if case.horizon else _steps(case, runs)))
+    return rows
+
+
+def _steps(case: Case, runs: Sequence[Run]) -> Row:
+    steps = [run.steps for run in runs]
+    mean, met, limit = stats.mean(steps), sum(run.met for run in runs), fluid_limit(case)
+    row: Row = {
+        "met": met,
+        "censored": f"{len(runs) - met} of {len(runs)} at {max(steps):,}" if met < len(runs) else "",
+        "mean": mean.value,
+        "low": mean.low,
+        "high": mean.high,
+        "q90": stats.quantile90(steps),
+        "limit": limit,
+        "ratio": mean.value / limit,
+    }
+    if case.watch:
+        watched = stats.mean([run.watched for run in runs])
+        row |= {"watched": watched.value, "watched_low": watched.low, "watched_high": watched.high}
+    return row
+
+
+def _errors(runs: Sequence[Run]) -> Row:
+    error = stats.mean([run.curve[-1, 1] for run in runs])
+    return {"steps": max(run.steps for run in runs), "error": error.value, "low": error.low, "high": error.high}
+
+
+def write(out: Path, reports: list[Report], command: str) -> None:
+    """index.md and index.html in `out`; the figures are expected as NAME/figure.png and NAME/figure.pdf."""
+    text = markdown(reports, command)
+    (out / "index.md").write_text(text, encoding="utf-8")
+    (out / "index.html").write_text(as_html(text), encoding="utf-8")
+
+
+def markdown(reports: Sequence[Report], command: str) -> str:
+    judged = [(report, report.experiment.judge(report.experiment, report.results)) for report in reports]
+    lines = [f"# {TITLE}", "", f"Made by `{command}` with gosprl {gosprl.__version__}.", "", *_settings()]
+    if any(report.quick for report in reports):
+        lines += ["", "**A quick look**: few cases and short horizons. Verdicts are about these only."]
+    lines += ["", "## Verdicts", "", *_counts([verdict for _, verdicts in judged for verdict in verdicts]), ""]
+    lines += _table(
+        ("experiment", "claim", "paper", "ours", "verdict"),
+        (
+            (f"[{report.experiment.name}](#{report.experiment.name})", each.claim, each.paper, each.ours, each.verdict)
+            for report, verdicts in judged
+            for each in verdicts
+        ),
+    )
+    for report, verdicts in judged:
+        lines += ["", *_section(report, verdicts)]
+    return "\n".join(lines) + "\n"
+
+
+def _settings() -> list[str]:
+    settings = ", ".join(f"{key} = {value}" for key, value in PAPER.items())
+    return [
+        f"GOSPRL and its rivals have the paper's settings ({settings}); our default, `guarded`, its own, which keep "
+        f"its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the "
+        "reference algorithm, and counts with the steps it made: that favours what was stopped. Intervals are 95 % "
+        f"by the percentile bootstrap, {stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on "
+        "average. Thresholds were fixed before the runs were made.",
+    ]
+
+
+def _counts(verdicts: Sequence[Verdict]) -> list[str]:
+    ours = [each for each in verdicts if each.claim.startswith(claims.BEYOND)]
+    theirs = [each for each in verdicts if not each.claim.startswith(claims.BEYOND)]
+    return [
+        f"{len(theirs)} claims of the paper: {_count(theirs)}. Beyond the paper, {len(ours)} of ours: {_count(ours)}."
+    ]
+
+
+def _count(verdicts: Sequence[Verdict]) -> str:
+    count = Counter(each.verdict for each in verdicts)
+    return ", ".join(
+        f"{count[word]} {word}" for word in (claims.CONFIRMED, claims.NOT_CONFIRMED, claims.NOT_COMPARABLE)
+    )
+
+
+def _section(report: Report, verdicts: Sequence[Verdict]) -> list[str]:
+    experiment = report.experiment
+    picture = f"{experiment.name}/figure"
+    lines = [
+        *(f'<a id="{experiment.name}"></a>', "", f"## {experiment.title}", ""),
+        *(f"{experiment.paper}; here `{experiment.name}`. {experiment.text}", ""),
+        *(f"![{experiment.title}]({picture}.png)", "", f"[The figure as PDF]({picture}.pdf)", ""),
+        *_summary_table(report),
+        *("", "### Claims", ""),
+        *(line for each in verdicts for line in _claim(each)),
+    ]
+    if report.failed:
+        lines += ["", "### Failed runs", "", *(f"- {each}" for each in report.failed)]
+    return lines
+
+
+def _claim(verdict: Verdict) -> list[str]:
+    return [
+        f"- **{verdict.verdict}**: {verdict.claim}",
+        f"    - paper: {verdict.paper}",
+        f"    - ours: {verdict.ours}",
+        *([f"    - confirmed if: {verdict.threshold}"] if verdict.threshold else []),
+        *([f"    - {verdict.reason}"] if verdict.reason else []),
+    ]
+
+
+def _summary_table(report: Report) -> list[str]:
+    rows = summary(report)
+    if not rows:
+        return ["No runs."]
+    table = _error_table(rows) if "error" in rows[0] else _steps_table(rows)
+    if len(rows) < FOLDED:
+        return table
+    return ["<details>", f"<summary>All {len(rows)} rows</summary>", "", *table, "", "</details>"]
+
+
+def _error_table(rows: Sequence[Row]) -> list[str]:
+    head = ("case", "algorithm", "runs", "steps", "error at the end (95 %)")
+    return _table(head, ((*_named(row), f"{row['steps']:,}", _interval(row, "error")) for row in rows))
+
+
+def _steps_table(rows: Sequence[Row]) -> list[str]:
+    watched = ["trap visits, mean (95 %)"] if "watched" in rows[0] else []
+    return _table(
+        [*STEPS, *watched],
+        (
+            [
+                *(*_named(row), _interval(row, "mean")),
+                *(stats.number(float(row[key])) for key in ("q90", "limit", "ratio")),
+                str(row["censored"]),
+                *(_interval(row, "watched", "watched_") for _ in watched),
+            ]
+            for row in rows
+        ),
+    )
+
+
+def _named(row: Row) -> tuple[str, str, str]:
+    return str(row["case"]), str(row["algorithm"]), str(row["runs"])
+
+
+def _interval(row: Row, key: str, prefix: str = "") -> str:
+    return str(stats.Estimate(float(row[key]), float(row[f"{prefix}low"]), float(row[f"{prefix}high"])))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = (" | ".join(cell.replace("|", r"\|") for cell in row) for row in rows)
+    return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {line} |" for line in lines)]
+
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+img { max-width: 100%; } code { background: #f3f3f3; padding: 0 .2em; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem; border-bottom: 1px solid #ddd; min-width: 5rem; }
+th { border-bottom: 2px solid #888; } li ul { color: #555; font-size: 13px; }
+.yes { color: #00694c; font-weight: 600; } .no { color: #a63c00; font-weight: 600; } .open { color: #666; }
+"""
+
+
+def as_html(text: str) -> str:
+    """The page by itself: its own style, nothing from elsewhere."""
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark").enable("table").render(text)
+    body = body.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+    marks = {claims.CONFIRMED: "yes", claims.NOT_CONFIRMED: "no", claims.NOT_COMPARABLE: "open"}
+    for word, mark in marks.items():
+        body = body.replace(f"<td>{word}</td>", f'<td class="{mark}">{word}</td>')
+        body = body.replace(f"<strong>{word}</strong>", f'<strong class="{mark}">{word}</strong>')
+    head = f'<meta charset="utf-8">\n<title>{html.escape(TITLE)}</title>\n<style>{STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n'

@@ -1,0 +1,37 @@
+"""Runs that were never made: steps as told, proportions that rise evenly, errors that fall as 1 / sqrt(t)."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gosprl.experiments.sweep import Case, Experiment, Results, Run
+
+
+def run(seed: int, steps: int, *, met: bool = True, watched: int = 0, states: int = 5) -> Run:
+    """P_t rises by 1 / states at even times; one that is not met lacks the last rise."""
+    rises = np.arange(states + 1 if met else states)
+    curve = np.stack([np.round(steps * rises / states), rises / states], axis=1)
+    return Run(seed, steps, met, None if met else steps, curve, watched)
+
+
+def error_run(seed: int, case: Case, factor: float) -> Run:
+    times = np.unique(np.geomspace(10, case.horizon, 60).round())
+    return Run(seed, case.horizon, False, case.horizon, np.stack([times, factor / np.sqrt(times)], axis=1))
+
+
+def results(
+    experiment: Experiment, level: Callable[[Case, str], float], runs: int = 12, *, stopped: tuple[str, ...] = ()
+) -> Results:
+    """Steps (or errors) around `level`, within 5 %; the algorithms in `stopped` never finish."""
+    made = Results()
+    for case in experiment.cases:
+        for i, name in enumerate(experiment.algorithms):
+            spread = 1 + 0.05 * np.random.default_rng([i, runs]).uniform(-1, 1, size=runs)
+            levels = level(case, name) * spread
+            if case.horizon:
+                made[case.name, name] = [error_run(seed, case, x) for seed, x in enumerate(levels)]
+            else:
+                made[case.name, name] = [
+                    run(seed, round(x), met=name not in stopped, watched=round(x / 10)) for seed, x in enumerate(levels)
+                ]
+    return made

@@ -1,0 +1,64 @@
+"""The sweeps say what can be run and drawn."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gosprl.experiments.algorithms import ALGORITHMS
+from gosprl.experiments.catalogue import EXPERIMENTS
+from gosprl.experiments.sweep import quick
+
+EACH = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+
+
+def test_order():
+    names = "table-dynamics table-costs fig-treasure fig-treasure-more fig-garnet fig-modest fig-diameter fig-states"
+    assert list(EXPERIMENTS) == [*names.split(), "fig-aggregation"]
+    assert all(name == experiment.name for name, experiment in EXPERIMENTS.items())
+
+
+@EACH
+def test_algorithms_exist_and_look_different(experiment):
+    looks = [(ALGORITHMS[name].color, ALGORITHMS[name].label) for name in experiment.algorithms]
+    assert len({color for color, _ in looks}) == len({label for _, label in looks}) == len(looks)
+    assert experiment.reference in experiment.algorithms
+
+
+@EACH
+def test_cases_can_be_made(experiment):
+    names = [case.name for case in experiment.cases]
+    assert len(set(names)) == len(names)
+    for case in experiment.cases:
+        need = np.asarray(case.needed(case.mdp()))
+        assert need.max() == case.need or case.random_need is not None
+
+
+@EACH
+def test_quick_has_fewer_or_smaller_cases(experiment):
+    small = quick(experiment)
+    assert [case.name for case in small.cases] == list(experiment.quick)
+    assert all(small.horizon < large.horizon for small in small.cases for large in experiment.cases if large.horizon)
+
+
+def test_needs_and_garnets_differ_between_configurations():
+    cases = EXPERIMENTS["fig-garnet"].cases
+    assert len(cases) == 20
+    assert len({tuple(np.ravel(case.needed(case.mdp()))) for case in cases}) == 20
+
+
+def test_a_toy_has_the_diameter_it_is_named_after():
+    from gosprl.experiments.diameter import diameter
+
+    for case in EXPERIMENTS["fig-diameter"].cases:
+        assert case.mdp().diameter() == pytest.approx(diameter(case))
+        assert case.name == f"toy3-{diameter(case):.0f}"
+
+
+def test_importing_the_catalogue_leaves_matplotlib_alone():
+    code = (
+        "import sys; import gosprl.experiments.catalogue, gosprl.experiments.page; "
+        "sys.exit(any(name.split('.')[0] in ('matplotlib', 'markdown_it') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,200 @@
+"""Verdicts on made-up runs: each rule must confirm, refuse and abstain."""
+
+import numpy as np
+import pytest
+from experiments import made_up
+
+from gosprl.experiments import claims
+from gosprl.experiments.catalogue import EXPERIMENTS
+from gosprl.experiments.sweep import Case, Results, Run
+
+CASE = Case("case", "a case", "riverswim6")
+LEVELS = {"gosprl": 1000, "guarded": 800, "zero-one-ucrl": 1500, "gosprl-one-goal": 1200, "gosprl-known": 900}
+
+
+def judged(name, level, **more):
+    experiment = EXPERIMENTS[name]
+    return experiment.judge(experiment, made_up.results(experiment, level, **more))
+
+
+def of(verdicts, beginning):
+    (verdict,) = [each for each in verdicts if each.claim.startswith(beginning)]
+    return verdict.verdict
+
+
+def levels(**changed):
+    """Of algorithms, by name with _ for -; 5000 where nothing is said."""
+    known = LEVELS | {name.replace("_", "-"): value for name, value in changed.items()}
+    return lambda case, name: known.get(name, 5000)
+
+
+def test_faster_is_confirmed_refused_when_swapped_and_open_with_few_runs():
+    claim = "GOSPRL is faster than 0/1-UCRL"
+    assert of(judged("fig-treasure", levels()), claim) == claims.CONFIRMED
+    assert of(judged("fig-treasure", levels(gosprl=1500, zero_one_ucrl=1000)), claim) == claims.NOT_CONFIRMED
+    few = judged("fig-treasure", levels(), runs=9)
+    assert of(few, claim) == claims.NOT_COMPARABLE
+    assert all(each.verdict == claims.NOT_COMPARABLE for each in few)
+    assert any("too few runs" in each.reason for each in few)
+
+
+def test_faster_must_hold_in_every_case():
+    def one_slow(case, name):
+        return 3000 if (case.name, name) == ("corridor24", "gosprl") else levels()(case, name)
+
+    assert of(judged("fig-treasure", one_slow), "GOSPRL is faster than 0/1-UCRL") == claims.NOT_CONFIRMED
+
+
+def test_equal_means_confirm_nothing():
+    assert of(judged("fig-aggregation", levels(gosprl_one_goal=1000)), "Aggregating") == claims.NOT_CONFIRMED
+    assert of(judged("fig-aggregation", levels()), "Aggregating") == claims.CONFIRMED
+
+
+def test_stopped_runs_are_said_to_favour_the_rival():
+    verdicts = judged("fig-treasure", levels(), stopped=("zero-one-ucrl",))
+    (verdict,) = [each for each in verdicts if each.claim.startswith("GOSPRL is faster")]
+    assert "36 of 36 runs" in verdict.reason
+    assert "favours 0/1-UCRL" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("level", "stopped", "expected"),
+    [
+        (2500, (), claims.CONFIRMED),
+        (1500, (), claims.NOT_CONFIRMED),
+        (1500, ("maxent",), claims.CONFIRMED),
+    ],
+)
+def test_struggling(level, stopped, expected):
+    assert of(judged("fig-treasure", levels(maxent=level), stopped=stopped), "MaxEnt struggles") == expected
+
+
+def test_success_in_every_run():
+    claim = "GOSPRL reaches"
+    assert of(judged("fig-treasure", levels()), claim) == claims.CONFIRMED
+    assert of(judged("fig-treasure", levels(), stopped=("gosprl",)), claim) == claims.NOT_CONFIRMED
+
+
+def test_steady_increase():
+    experiment = EXPERIMENTS["fig-treasure"]
+    results = made_up.results(experiment, levels())
+    assert of(experiment.judge(experiment, results), "P_t of GOSPRL") == claims.CONFIRMED
+    late = np.array([(0.0, 0.0), (900.0, 0.5), (1000.0, 1.0)])  # nothing in three quarters of the time
+    results["corridor24", "gosprl"] = [Run(seed, 1000, True, None, late) for seed in range(12)]
+    assert of(experiment.judge(experiment, results), "P_t of GOSPRL") == claims.NOT_CONFIRMED
+
+
+def test_best_heuristic():
+    claim = "0/1-UCRL is the best"
+    assert of(judged("fig-treasure", levels()), claim) == claims.CONFIRMED
+    assert of(judged("fig-treasure", levels(maxent=1400)), claim) == claims.NOT_CONFIRMED
+
+
+def test_missing_runs_are_no_verdict():
+    experiment = EXPERIMENTS["fig-treasure"]
+    results = made_up.results(experiment, levels())
+    del results["riverswim6", "zero-one-ucrl"]
+    assert of(experiment.judge(experiment, results), "GOSPRL is faster") == claims.NOT_COMPARABLE
+    assert of(experiment.judge(experiment, Results()), "GOSPRL reaches") == claims.NOT_COMPARABLE
+
+
+def test_a_printed_mean_may_differ_by_what_two_samples_differ():
+    # sd 10 in 30 runs: three standard errors of the difference of two such means are 30 sqrt(2 / 30) = 7.7
+    steps = np.tile([90.0, 110.0], 15) * np.sqrt(29 / 30) + 100 * (1 - np.sqrt(29 / 30))
+    results = Results(
+        {("case", "gosprl"): [Run(i, float(x), True, None, np.zeros((1, 2))) for i, x in enumerate(steps)]}
+    )
+    assert steps.std(ddof=1) == pytest.approx(10)
+    for printed, expected in [(107.7, claims.CONFIRMED), (107.8, claims.NOT_CONFIRMED), (92.2, claims.NOT_CONFIRMED)]:
+        assert claims.printed_mean(results, CASE, "gosprl", printed, "steps").verdict == expected
+
+
+def test_a_number_without_chance_is_right_up_to_its_last_digit():
+    assert claims.printed_exactly("B D", 24375.6, 24375.67).verdict == claims.CONFIRMED
+    assert claims.printed_exactly("B D", 24375.6, 24375.75).verdict == claims.NOT_CONFIRMED
+
+
+def test_table_of_bounds_needs_no_runs_for_what_takes_none():
+    experiment = EXPERIMENTS["table-dynamics"]
+    verdicts = experiment.judge(experiment, Results())
+    exact = [each for each in verdicts if each.claim.startswith(("B D", "Σ b(s)"))]
+    assert len(exact) == 6
+    assert all(each.verdict == claims.CONFIRMED for each in exact)
+    assert of(verdicts, "The sum over the states") == claims.CONFIRMED
+    assert of(verdicts, "With known dynamics, the sample") == claims.NOT_COMPARABLE
+    assert of(verdicts, "GOSPRL with known dynamics, RiverSwim") == claims.NOT_COMPARABLE
+
+
+def test_order_of_the_domains():
+    right = {"riverswim6": 250, "corridor24": 3150, "four_room43": 3600}
+    wrong = right | {"four_room43": 2000}
+    for steps, expected in ((right, claims.CONFIRMED), (wrong, claims.NOT_CONFIRMED)):
+        verdicts = judged("table-dynamics", lambda case, _, steps=steps: steps[case.name])
+        assert of(verdicts, "The bounds order") == expected
+
+
+def test_greedy_is_shown_not_to_be_optimal_by_one_domain():
+    def once(case, name):
+        return 800 if (case.name, name) == ("corridor24", "guarded") else 1000
+
+    assert of(judged("table-dynamics", once), "Greedy") == claims.CONFIRMED
+    assert of(judged("table-dynamics", lambda *_: 1000), "Greedy") == claims.NOT_CONFIRMED
+
+
+def test_costs():
+    as_printed = {"gosprl": 250, "gosprl-costs": 520}
+    experiment = EXPERIMENTS["table-costs"]
+    results = made_up.results(experiment, lambda _, name: as_printed.get(name, 300))
+    verdicts = experiment.judge(experiment, results)
+    assert of(verdicts, "Costs worsen") == claims.CONFIRMED
+    assert of(verdicts, "steps of GOSPRL") == claims.CONFIRMED
+    assert of(verdicts, "Costs keep away") == claims.NOT_CONFIRMED  # made-up visits grow with the steps
+    assert of(verdicts, "The shortest way") == claims.CONFIRMED
+    swapped = Results({**results, ("trap10", "gosprl"): results["trap10", "gosprl-costs"]})
+    swapped["trap10", "gosprl-costs"] = results["trap10", "gosprl"]
+    verdicts = experiment.judge(experiment, swapped)
+    assert of(verdicts, "Costs worsen") == claims.NOT_CONFIRMED
+    assert of(verdicts, "Costs keep away") == claims.CONFIRMED
+
+
+def test_garnets():
+    verdicts = judged("fig-garnet", levels(zero_one_ucrl=3000))  # the spread is 5 % of the mean
+    assert of(verdicts, "GOSPRL is faster") == claims.CONFIRMED
+    assert of(verdicts, "GOSPRL varies less") == claims.CONFIRMED
+    verdicts = judged("fig-garnet", levels(gosprl=3000, zero_one_ucrl=1000))
+    assert of(verdicts, "GOSPRL is faster") == claims.NOT_CONFIRMED
+    assert of(verdicts, "GOSPRL varies less") == claims.NOT_CONFIRMED
+
+
+def test_errors():
+    claim = "GOSPRL-for-MODEST"
+    assert of(judged("fig-modest", levels(gosprl=1, weighted_maxent=2)), claim) == claims.CONFIRMED
+    assert of(judged("fig-modest", levels(gosprl=2, weighted_maxent=1)), claim) == claims.NOT_CONFIRMED
+    assert of(judged("fig-modest", levels(gosprl=1, weighted_maxent=2), runs=3), claim) == claims.NOT_COMPARABLE
+
+
+def diameter_of(case):
+    return 1 / dict(case.parameters)["nu"]
+
+
+@pytest.mark.parametrize(
+    ("power", "runs", "expected"),
+    [
+        (1, 12, claims.CONFIRMED),
+        (1.5, 12, claims.NOT_CONFIRMED),
+        (0.5, 12, claims.NOT_CONFIRMED),
+        (1, 9, claims.NOT_COMPARABLE),
+    ],
+)
+def test_linear_growth(power, runs, expected):
+    verdicts = judged("fig-diameter", lambda case, _: 100 * diameter_of(case) ** power, runs=runs)
+    assert of(verdicts, "On the toy, steps grow") == expected
+    verdicts = judged("fig-states", lambda case, _: 100 * dict(case.parameters)["states"] ** power, runs=runs)
+    assert of(verdicts, "Steps grow linearly") == expected
+
+
+def test_what_is_ours_is_marked():
+    for name in EXPERIMENTS:
+        verdicts = judged(name, levels())
+        assert any(each.claim.startswith(claims.BEYOND) for each in verdicts)
+        assert all(each.paper == "not in the paper" for each in verdicts if "our default" in each.claim)
