@@ -32,7 +32,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "guarded": Algorithm("guarded (our default)", "guarded", color=BLACK),
     "zero-one-ucrl": Algorithm("0/1-UCRL", "zero_one_ucrl", PAPER, color=BLUE, line="--"),
     "zero-one-ucrl-renewed": Algorithm(
-        "0/1-UCRL, renewed", "zero_one_ucrl", {**PAPER, "renew": True}, color=BLUE, line=":"
+        "0/1-UCRL, renewed", "zero_one_ucrl", {**PAPER, "renew": True}, color=YELLOW, line="--"
     ),
     "zero-ucrl": Algorithm("0-UCRL", "zero_ucrl", PAPER, color=SKY, line="-."),
     "maxent": Algorithm("MaxEnt", "maxent", PAPER, color=GREEN, line=":"),

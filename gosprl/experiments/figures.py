@@ -4,9 +4,9 @@ Figures are made without pyplot: no window, no backend, no state between them. E
 it when it draws, for the command line to start fast without it. An algorithm has the colour and line of `ALGORITHMS`.
 """
 
+import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +44,7 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "lines.linewidth": 1.3,
-    "savefig.dpi": 200,
+    "savefig.dpi": 150,
     "pdf.fonttype": 42,  # text that can be searched
 }
 Floats = NDArray[np.float64]
@@ -73,11 +73,13 @@ def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 5)
     return figure
 
 
-def save(figure: "Figure", folder: Path) -> None:
-    """figure.png and figure.pdf, with no date in them: the same runs give the same files."""
+def image(figure: "Figure", kind: str) -> bytes:
+    """A figure as a PNG or PDF file, with no date in it: the same runs give the same files."""
+    unsaid = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}[kind]
+    file = io.BytesIO()
     with style():
-        figure.savefig(folder / "figure.png", metadata={"Software": None})
-        figure.savefig(folder / "figure.pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+        figure.savefig(file, format=kind, metadata=dict.fromkeys(unsaid))
+    return file.getvalue()
 
 
 def at(curve: Floats, times: Floats) -> Floats:

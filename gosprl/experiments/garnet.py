@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SIZES, CONFIGURATIONS = (10, 50), 10
 ACTIONS, BRANCHING, MOST_NEEDED = 5, 5, 100
-BOXED = ("gosprl", "guarded", "zero-one-ucrl")  # a random walk would squash the others
+BOXED = ("gosprl", "guarded", "zero-one-ucrl", "zero-one-ucrl-renewed")  # a random walk would squash the others
 
 
 def configuration(states: int, seed: int) -> Case:
@@ -49,7 +49,7 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
 
 
 def _column(axis: "Axes", x: int, case: Case, results: Results) -> None:
-    for place, name in zip((-0.26, 0.0, 0.26), BOXED, strict=True):
+    for place, name in zip((-0.33, -0.11, 0.11, 0.33), BOXED, strict=True):
         if results.get((case.name, name)):
             figures.box(axis, x + place, results.steps(case.name, name), ALGORITHMS[name].color)
     limit = fluid_limit(case)
@@ -74,7 +74,12 @@ def judge(experiment: Experiment, results: Results) -> list[Verdict]:
         claim="GOSPRL is faster than 0/1-UCRL in every configuration",
         paper="“GOSPRL consistently meets the sampling requirements faster than 0/1-UCRL”",
     )
-    return [faster, _lower_variance(experiment, results), claims.guarded_beyond(experiment, results)]
+    return [
+        faster,
+        _lower_variance(experiment, results),
+        claims.renewed_beyond(experiment, results),
+        claims.guarded_beyond(experiment, results),
+    ]
 
 
 def _lower_variance(experiment: Experiment, results: Results) -> Verdict:
@@ -105,7 +110,7 @@ GARNET = Experiment(
         "it ours; the configurations are other ones than the paper's."
     ),
     cases=tuple(configuration(size, seed) for size in SIZES for seed in range(CONFIGURATIONS)),
-    algorithms=("gosprl", "guarded", "zero-one-ucrl", "random"),
+    algorithms=(*BOXED, "random"),
     quick=("garnet10-0", "garnet10-1"),
     draw=draw,
     judge=judge,

@@ -1,6 +1,5 @@
 """`reproduce`: make the runs of experiments that are not stored yet, then figures, tables and the page of all."""
 
-import io
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -17,12 +16,9 @@ from gosprl.experiments.sweep import quick as smaller
 from gosprl.experiments.workers import Task, Workers, said
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from gosprl.experiments.page import Report
 
 RUNS, QUICK_RUNS = 30, 2
-DPI = 150
 UNKNOWN = Run(0, 0, False, None, np.empty((0, 2)))  # in place of a pilot that is not there
 
 Progress = Callable[[int, int, str], object]
@@ -185,6 +181,7 @@ def _drawn_before(asked: list[str], out: Path, quick: bool) -> "list[Report]":
 
 def _analyse(report: "Report", out: Path) -> None:
     """Draw an experiment and write its tables; also what only the page shows, so that it fails here if it does."""
+    from gosprl.experiments.figures import image
     from gosprl.experiments.page import summary
 
     experiment, results, folder = report.experiment, report.results, out / report.experiment.name
@@ -192,15 +189,8 @@ def _analyse(report: "Report", out: Path) -> None:
         raise InputError("no run that could be drawn")
     figure, rows = experiment.draw(experiment, results), summary(report)
     experiment.judge(experiment, results)
-    store.write(folder / "figure.png", _image(figure, "png"))
-    store.write(folder / "figure.pdf", _image(figure, "pdf", CreationDate=None))
+    for kind in ("png", "pdf"):
+        store.write(folder / f"figure.{kind}", image(figure, kind))
     store.write_csv(folder / "summary.csv", rows)
     store.write_csv(folder / "runs.csv", store.run_rows(results))
     store.save_drawn(out, experiment.name, report.runs, report.failed)
-
-
-def _image(figure: "Figure", kind: str, **metadata: None) -> bytes:
-    """A figure as a file; without dates, which would differ from one execution to the next."""
-    file = io.BytesIO()
-    figure.savefig(file, format=kind, dpi=DPI, metadata=metadata)
-    return file.getvalue()

@@ -52,7 +52,7 @@ def begin(out: Path, quick: bool) -> None:
 def save(out: Path, name: str, job: Job, run: Run) -> None:
     """Keep a run of the experiment `name`."""
     gave = {"steps": run.steps, "met": run.met, "max_steps": run.max_steps}
-    gave |= {"curve": run.curve.tolist(), "watched": run.watched}
+    gave |= {"curve": run.curve.tolist(), "watched": run.watched, "attempts": run.attempts}
     write(path(out, name, job), _json({**_written_by(), "job": _data(job), "run": gave}))
 
 
@@ -66,7 +66,8 @@ def load(out: Path, name: str, job: Job) -> Run | None:
     try:
         run = stored["run"]
         curve = np.array(run["curve"], dtype=float).reshape(-1, 2)
-        return Run(job.seed, int(run["steps"]), bool(run["met"]), run["max_steps"], curve, int(run["watched"]))
+        ended = (int(run["steps"]), bool(run["met"]), run["max_steps"])
+        return Run(job.seed, *ended, curve, int(run["watched"]), int(run["attempts"]))
     except (KeyError, TypeError, ValueError) as error:
         raise _unreadable(file, folder, error) from None
 
@@ -101,7 +102,7 @@ def load_drawn(out: Path, name: str) -> tuple[int, tuple[str, ...]] | None:
 
 def run_rows(results: Results) -> list[dict[str, Any]]:
     """One row a run, without its curve."""
-    keys = ("seed", "steps", "met", "max_steps", "watched")
+    keys = ("seed", "steps", "met", "max_steps", "watched", "attempts")
     return [
         {"case": case, "algorithm": algorithm, **{key: getattr(run, key) for key in keys}}
         for (case, algorithm), runs in results.items()

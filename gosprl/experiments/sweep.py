@@ -75,6 +75,7 @@ class Run:
     max_steps: int | None
     curve: NDArray[np.float64]  # [n, 2] (step, proportion of states met) at each change; or (step, error)
     watched: int = 0  # visits of the watched states
+    attempts: int = 0  # plans made
 
 
 class Results(dict[tuple[str, str], list[Run]]):
@@ -159,7 +160,7 @@ def execute(job: Job) -> Run:
         raise KeyboardInterrupt
     watched = int(result.counts[on_map(mdp, case.watch)].sum()) if case.watch else 0
     curve = np.stack([result.curve["step"].astype(float), result.curve["proportion"]], axis=1)
-    return Run(job.seed, result.steps, result.met, job.max_steps, curve, watched)
+    return Run(job.seed, result.steps, result.met, job.max_steps, curve, watched, result.attempts)
 
 
 def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, Any]) -> Run:
@@ -173,7 +174,7 @@ def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, 
         if collector.run(mdp, moment - collector.record.steps).stop == "interrupted":
             raise KeyboardInterrupt
         curve.append((float(moment), average_error(mdp, model)))
-    return Run(job.seed, horizon, False, job.max_steps, np.array(curve))
+    return Run(job.seed, horizon, False, job.max_steps, np.array(curve), attempts=collector.attempts)
 
 
 def average_error(mdp: gosprl.TabularMDP, model: EmpiricalModel) -> float:

@@ -11,7 +11,7 @@ def run(seed: int, steps: int, *, met: bool = True, watched: int = 0, states: in
     """P_t rises by 1 / states at even times; one that is not met lacks the last rise."""
     rises = np.arange(states + 1 if met else states)
     curve = np.stack([np.round(steps * rises / states), rises / states], axis=1)
-    return Run(seed, steps, met, None if met else steps, curve, watched)
+    return Run(seed, steps, met, None if met else steps, curve, watched, attempts=max(1, int(steps) // 10))
 
 
 def error_run(seed: int, case: Case, factor: float) -> Run:

@@ -16,7 +16,7 @@ from gosprl.experiments.sweep import Case, Job, Results, Run
 
 CASE = Case("river", "River", "riverswim", (("states", 6), ("map", ("a", "b"))), need=3)
 JOB = Job(CASE, "zero-one-ucrl", 4, max_steps=1000)
-RUN = Run(4, 812, True, 1000, np.array([[0.0, 0.0], [17.0, 1 / 3], [812.0, 1.0]]), watched=5)
+RUN = Run(4, 812, True, 1000, np.array([[0.0, 0.0], [17.0, 1 / 3], [812.0, 1.0]]), watched=5, attempts=71)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_round_trip(out, run):
     job = replace(JOB, max_steps=run.max_steps, algorithm="gosprl")
     store.save(out, "fig", job, run)
     again = store.load(out, "fig", job)
-    for key in ("seed", "steps", "met", "max_steps", "watched"):
+    for key in ("seed", "steps", "met", "max_steps", "watched", "attempts"):
         assert getattr(again, key) == getattr(run, key)
         assert type(getattr(again, key)) is type(getattr(run, key))
     np.testing.assert_array_equal(again.curve, run.curve)
@@ -205,7 +205,7 @@ def test_tables(tmp_path):
     results = Results({("river", "gosprl"): [RUN, replace(RUN, seed=5, met=False)], ("river", "random"): []})
     store.write_csv(tmp_path / "runs.csv", store.run_rows(results))
     text = (tmp_path / "runs.csv").read_bytes().decode()
-    assert text.splitlines()[0] == "case,algorithm,seed,steps,met,max_steps,watched"
+    assert text.splitlines()[0] == "case,algorithm,seed,steps,met,max_steps,watched,attempts"
     assert "\r" not in text
     rows = list(csv.DictReader(text.splitlines()))
     assert [(row["case"], row["algorithm"], row["seed"], row["met"], row["watched"]) for row in rows] == [
