@@ -1166,7 +1166,8 @@ def average(sets, cost, usable, v, evaluations, damping, precision, limit, q):
 
     Relative value iteration, where L has no goals: each application is followed by up to `evaluations` sweeps of the
     policy it found, while these narrow the span. Only a part `damping` of each step is made, so that no policy is
-    periodic. Returns (status, sweeps, lower end, upper end); q [R] are the rows' values for v.
+    periodic. Returns (status, sweeps, lower end, upper end); q [R] are the rows' values for v, if it converged. Begun
+    again after `limit` sweeps, it goes on.
     """
     S = len(v)
     order, rank = np.arange(S), np.arange(S)
@@ -1194,11 +1195,11 @@ def average(sets, cost, usable, v, evaluations, damping, precision, limit, q):
             low, high = min(low, out[s] - v[s]), max(high, out[s] - v[s])
         if high - low <= precision:
             return CONVERGED, sweeps, low, high
-        if sweeps >= limit:
-            return OUT_OF_SWEEPS, sweeps, low, high
         for s in range(S):
             v[s] += damping * (out[s] - v[s] - low)
-        for _ in range(evaluations):
+        if sweeps >= limit:
+            return OUT_OF_SWEEPS, sweeps, low, high
+        for _ in range(min(evaluations, limit - sweeps)):
             accumulate(v, order, S, prefix)
             sweeps += 1
             if sweep_relative(frozen, kept, v, order, prefix, damping, out) <= 0.1 * max(high - low, precision):

@@ -24,11 +24,12 @@ from gosprl.confidence import Confidence
 from gosprl.errors import PrecisionError
 from gosprl.mdp import TabularMDP
 from gosprl.model import EmpiricalModel
-from gosprl.planner import Workspace, seen_of
+from gosprl.planner import WORK_PER_CALL, Workspace, seen_of
 
 DAMPING = 0.9
 EVALUATIONS = 1000  # sweeps of a policy at most
 MAX_SWEEPS = 10_000_000
+MAX_WORK = 20 * WORK_PER_CALL  # row visits, for large systems; but 100,000 sweeps in any case
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +60,20 @@ class AveragePlanner:
         R, S = len(reward), system.num_states
         usable = np.ones(R, dtype=bool) if isinstance(system, TabularMDP) else system.enabled
         most = float(reward[usable].max())
-        cost, q, v = np.where(usable, most + 1 - reward, 1.0), np.empty(R), self._v.copy()
-        status, sweeps, low, high = _kernels.average(
-            work.sets, cost, usable, v, EVALUATIONS, DAMPING, precision, MAX_SWEEPS, q
-        )
+        cost, q, v = np.where(usable, most + 1 - reward, 1.0), np.zeros(R), self._v.copy()
+        size = R + len(work.sets.succ)
+        chunk, most_sweeps = max(1, WORK_PER_CALL // size), min(MAX_SWEEPS, max(100_000, MAX_WORK // size))
+        sweeps, status, low, high = 0, _kernels.OUT_OF_SWEEPS, -np.inf, np.inf
+        while status == _kernels.OUT_OF_SWEEPS and sweeps < most_sweeps:  # in pieces, between which Ctrl-C is heard
+            status, more, low, high = _kernels.average(
+                work.sets, cost, usable, v, EVALUATIONS, DAMPING, precision, min(chunk, most_sweeps - sweeps), q
+            )
+            sweeps += more
         if status != _kernels.CONVERGED:
             raise PrecisionError(
-                f"precision={precision} of the gain was not reached in {sweeps} sweeps, only {high - low:.3g}: perhaps "
-                "not every state can be reached from every other, whatever the dynamics in the sets"
+                f"precision={precision} of the gain was not reached in {sweeps} sweeps, only {high - low:.3g} with "
+                f"values up to {v.max():.6g}: rounding allows no better, or some states cannot be reached from others, "
+                "whatever the dynamics in the sets, and have another gain"
             )
         self._v = v
         self.plans += 1

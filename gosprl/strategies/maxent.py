@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.model import EmpiricalModel
-from gosprl.record import UNLIMITED
 from gosprl.strategies.optimistic import Optimistic, frequencies
 
 if TYPE_CHECKING:
@@ -56,13 +55,15 @@ class MaxEnt(Optimistic):
     def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
         """The visits n, all at once, at which (N + n) / (t + n) + mu is exp(Q) times what it is now."""
         N, made = model.visits, max(1, t - 1)
-        most = self._smoothed(model, t) * np.exp(self.drift) - self.mu / len(N)
-        with np.errstate(divide="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            most = self._smoothed(model, t) * np.exp(self.drift) - self.mu / len(N)
             n = np.where(most < 1, (most * made - N) / (1 - most), np.inf)
         return np.minimum(super().limit(model, need, t), N + np.minimum(n, 2.0**53).astype(np.int64))
 
     def horizon(self, t: int) -> int:
-        return int(min(max(1, t * np.expm1(self.drift)), UNLIMITED))
+        """The steps h at which (t - 1 + h) / (t - 1) is exp(Q): by that a frequency falls if there is no visit."""
+        with np.errstate(over="ignore"):
+            return int(min(max(1.0, max(1, t - 1) * np.expm1(self.drift)), 2.0**53))
 
     def _smoothed(self, model: EmpiricalModel, t: int) -> NDArray[np.float64]:
         return frequencies(model, t) + self.mu / len(model.rows)

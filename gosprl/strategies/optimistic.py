@@ -38,6 +38,7 @@ class Optimistic(ABC):
 
     _family: Confidence = field(init=False, repr=False)
     _planner: AveragePlanner | None = field(init=False, repr=False, default=None)
+    _need: "Ledger | None" = field(init=False, repr=False, default=None)  # of the run that it is in
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
@@ -69,10 +70,12 @@ class Optimistic(ABC):
         return UNLIMITED
 
     def attempt(self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator) -> Attempt:
-        if self._planner is None or self._planner.work.system is not model:
-            self._planner = AveragePlanner(model, self._family)
+        if self._planner is None or self._need is not need:  # another run, maybe on the same model
+            self._planner, self._need = AveragePlanner(model, self._family), need
+        t = 1 + int(model.visits.sum())  # with what was there before, and resets: frequencies add up to one
         reward = self.reward(model, need, t)
-        precision = max(float(np.ptp(reward)), 1e-9) / t
+        spread = float(np.ptp(reward[model.enabled]))
+        precision = (spread or 1.0) / t  # if all rewards are the same, so are all gains
         plan = self._planner.plan(reward, precision, int(rng.random() * 2**32))
         no_goals = np.zeros(model.num_states, dtype=bool)
         return Attempt(plan.rows, no_goals, self.limit(model, need, t), self.horizon(t))
@@ -81,14 +84,14 @@ class Optimistic(ABC):
 def gaps(model: EmpiricalModel, need: "Ledger") -> NDArray[np.int64]:
     """[R] samples that a row can still bring, negative where there are more than needed.
 
-    The gap b(s, a) - N(s, a) of the pair or, where the state has a need of its own, b(s) - N(s) if that is larger; with
-    no need at all -N(s, a).
+    The gap b(s, a) - N(s, a) of the pair or, where only the state has a need, b(s) - N(s); the larger one of both, and
+    with no need at all -N(s, a).
     """
-    state = need.row_state
-    pair = need.pair - model.visits
-    return np.asarray(np.where(need.state[state] > 0, np.maximum(pair, (need.state - need.visits)[state]), pair))
+    pair, state = need.pair - model.visits, (need.state - need.visits)[need.row_state]
+    of_state = need.state[need.row_state] > 0
+    return np.asarray(np.where(of_state, np.where(need.pair > 0, np.maximum(pair, state), state), pair))
 
 
 def frequencies(model: EmpiricalModel, t: int) -> NDArray[np.float64]:
-    """[R] the part of the t - 1 steps so far that each pair had."""
+    """[R] the part of the t - 1 visits so far that each pair had."""
     return np.asarray(model.visits / max(1, t - 1))

@@ -7,8 +7,9 @@ known, or a count has doubled.
 
 This is an adaptation: R-max's number m of visits is the need, there are no episodes of fixed length, and estimates use
 all visits, not the first m. gamma is the user's guess at how far things are; nothing here knows D. A pair of a known
-state that was never tried (one that needs nothing) may lead anywhere. Where no unknown state can be reached in the
-empirical model all actions are equal, and one is taken at random until a count has doubled: R-max alone would be stuck.
+state that was never tried (one that needs nothing) may lead anywhere. With small needs the empirical model is often
+wrong, and no unknown state can be reached in it: R-max alone would be stuck. Then m was too small, and for this time
+states with an action tried less than 1, 3, 7, ... times are unknown, too: as few times as brings one within reach.
 
 Discounting is planned as a shortest path: every step ends in an unknown state with probability 1 - gamma, by its own.
 The sets below say just that; nature, optimistic, gives the free mass to a goal.
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.confidence import Intervals
+from gosprl.exact import first_least
 from gosprl.model import EmpiricalModel
 from gosprl.planner import Workspace
 from gosprl.record import UNLIMITED
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from gosprl._kernels import Ledger
 
 PRECISION = 1e-6  # of plans, in steps
+WITHIN_REACH = 1e-5  # E[gamma^tau] from which on; PRECISION allows an error of a tenth of it
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class ZeroRMax:
     gamma: float = 0.99
 
     _work: Workspace | None = field(init=False, repr=False, default=None)
+    _need: "Ledger | None" = field(init=False, repr=False, default=None)  # of the run that it is in
 
     def __post_init__(self) -> None:
         _checks.open_unit("gamma", self.gamma)
@@ -73,9 +77,17 @@ class ZeroRMax:
         return {"plans": plans, "full": plans}
 
     def attempt(self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator) -> Attempt:
-        if self._work is None or self._work.system is not model:
-            self._work = Workspace(model, Discounted(self.gamma))
-        unit = np.ones(len(model.rows))
-        policy, _ = self._work.plan(need.unmet > 0, unit, PRECISION, int(rng.random() * 2**32))
-        limit = model.visits + np.maximum(model.visits, 1) - 1
+        if self._work is None or self._need is not need:  # another run, maybe on the same model
+            self._work, self._need = Workspace(model, Discounted(self.gamma)), need
+        key, visits = int(rng.random() * 2**32), model.visits
+        fewest = first_least(np.where(model.enabled, visits, np.inf), model.rows.ptr)
+        m, near = 0, False
+        while not near:
+            tried_less = visits[fewest] < m
+            unknown = (need.unmet > 0) | tried_less
+            policy, steps = self._work.plan(unknown, np.ones(len(visits)), PRECISION, key)
+            near, m = bool(unknown[s] or (1 - self.gamma) * steps[s] < 1 - WITHIN_REACH), 2 * m + 1
+        limit = visits + np.maximum(visits, 1) - 1
+        limit[fewest[tried_less]] = visits[fewest[tried_less]]
+        policy = np.where(tried_less, fewest, policy)
         return Attempt(policy, np.zeros(model.num_states, dtype=bool), limit, UNLIMITED, sample=True)
