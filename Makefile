@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench evidence clean
+.PHONY: help setup demo test lint bench evidence reproduce clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -53,6 +53,9 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.picture
+
+reproduce: $(READY)  ## the paper's figures and tables, 30 runs each, some 30 minutes; writes docs/reproduction
+	$(BIN)/gosprl reproduce all --out docs/reproduction
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

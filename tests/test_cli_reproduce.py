@@ -1,5 +1,6 @@
 """`gosprl reproduce` on a small catalogue: what it prints, and how it ends."""
 
+import csv
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from gosprl import cli
 from gosprl.experiments import store
+from gosprl.experiments.catalogue import EXPERIMENTS
 from gosprl.experiments.sweep import PILOT
 
 
@@ -155,3 +157,29 @@ def test_help_names_every_experiment():
     assert done.exit_code == 0
     for name in catalogue.EXPERIMENTS:
         assert f" {name}" in words(done.stdout)
+
+
+def test_a_quick_look_at_all_experiments_makes_every_figure_and_table(tmp_path):
+    """The real catalogue: every sweep, every drawing, every claim."""
+    out = tmp_path / "look"
+    command = [
+        sys.executable,
+        "-c",
+        "from gosprl.cli import main; main()",
+        "reproduce",
+        "all",
+        "--quick",
+        "--out",
+        str(out),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (out / "index.md").read_text()
+    for name, experiment in EXPERIMENTS.items():
+        assert (out / name / "figure.png").read_bytes().startswith(b"\x89PNG")
+        assert (out / name / "figure.pdf").read_bytes().startswith(b"%PDF")
+        assert f"## {experiment.title}" in page
+        with (out / name / "summary.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == len(experiment.quick) * len(experiment.algorithms)
+        assert {row["runs"] for row in rows} <= {"1", "2"}

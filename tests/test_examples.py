@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from gymnasium.utils import env_checker
 
+from gosprl.strategies import STRATEGIES
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = {path.stem: path for path in sorted(EXAMPLES.glob("*.py"))}
 ARROWS = {"→": (0, 1), "↓": (1, 0), "←": (0, -1), "↑": (-1, 0)}
@@ -217,6 +219,17 @@ def check_fixed_policy(text):
     assert min(visits for *_, visits in lines) >= 10
     proved, quantile, mean, ours, limit = (numbers(line)[-1] for line in text.splitlines()[-5:])
     assert proved > quantile > mean > ours > limit >= 60
+
+
+def check_rivals(text):
+    (need, _, limit) = one(r"^", text.splitlines()[0])
+    rows = {line.split("  ")[1].strip(): numbers(line)[-2:] for line in after("strategy  ", text)}
+    assert set(rows) == {*STRATEGIES, "least tried, our own"}
+    for steps, ratio in rows.values():
+        assert steps >= need * 80
+        assert ratio == pytest.approx(steps / limit, abs=6e-3)
+    assert [steps for steps, _ in rows.values()] == sorted(steps for steps, _ in rows.values())
+    assert rows["guarded"][0] < rows["gosprl"][0] < rows["random"][0]
 
 
 CHECKS = {name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")}
