@@ -52,7 +52,7 @@ class Strategy(Protocol):
         ...
 
     def restart(self) -> None:
-        """Told when the walk does not go on from where the last attempt ended: a teleport."""
+        """Told when the walk does not go on from where the last attempt ended: a teleport. May be left out."""
         ...
 
     def attempt(
