@@ -125,7 +125,10 @@ def test_given_up_exits_with_1():
         (["riverswim", "--set", "states=few"], "states: .*'few'"),
         (["FrozenLake-v1", "--set", "length=6"], "length"),
         (["FrozenLake-v1", "--set", "map_name=9x9"], "9x9"),
-        (["riverswim6", "--strategy", "best"], "strategy: 'best'.*gosprl, guarded, .*practical, random"),
+        (
+            ["riverswim6", "--strategy", "best"],
+            "strategy: 'best'.*gosprl, guarded, maxent, min_frequency, practical, random, .*zero_ucrl",
+        ),
         (["riverswim6", "--confidence", "none"], "confidence: 'none'.*bernstein, kl"),
         (["riverswim6", "--goals", "near"], "goals: 'near'.*all, easiest, least-sampled, random"),
         (["riverswim6", "--max-steps", "0"], "max_steps: "),

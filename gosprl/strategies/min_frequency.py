@@ -11,8 +11,9 @@ log theta has moved by more than Q.
 
 Where the paper leaves a choice. Needs: F is the least lambda / b, so that what needs twice as much is to be visited
 twice as often; N above counts in units of the pair's need over the mean need, and what needs nothing earns nothing. A
-need of a state is one item that all its pairs serve. eta = sqrt(K log K / t) for K items: the rate for which the regret
-of exponential weights is least if each step costs one item 1, and an item is met with probability about 1 / K.
+need of a state is one item that all its pairs serve. eta = sqrt(K log(1 + K) / t) for K items: about the rate for which
+the regret of exponential weights is least if each step costs one item 1, and an item is met with probability about
+1 / K.
 """
 
 from dataclasses import dataclass

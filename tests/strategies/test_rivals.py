@@ -280,22 +280,22 @@ def test_what_was_there_before_counts_as_time():
     assert all(t == visits + 1 for visits, t in seen)
 
 
-def test_rewards_that_are_all_the_same_are_no_reason_to_plan_for_long():
-    """Hardly anything is needed, and then everything: the plan begins at values that are off."""
-    model = EmpiricalModel(6, 2)
-    rng = np.random.default_rng(0)
-    s, a = rng.integers(6, size=200_000), rng.integers(2, size=200_000)
-    model.update(s, a, np.clip(s + 2 * a - 1, 0, 5))
-    need = np.zeros((6, 2), dtype=int)
-    need[5, 1] = 10**6
+def test_rewards_that_are_all_the_same_need_no_precision():
+    """Hardly anything is needed, then everything: a plan that begins at other values, late in a run."""
+    garnet = make("garnet", states=60, actions=3, branching=8, seed=1)
+    s, a, s_next = np.nonzero(garnet.dense())
+    counts = np.round(1e8 * garnet.dense()[s, a, s_next]).astype(int)
+    model = EmpiricalModel.from_counts(s, a, s_next, counts, states=60, actions=3)
+    need = np.zeros((60, 3), dtype=int)
+    need[:5] = 10**9
     collector = Collector(model=model, need=lambda model: need, strategy="zero_one_ucrl", seed=0)
-    collector.run(RIVER, max_steps=1)
-    strategy, sweeps = collector.strategy, collector.strategy.work["sweeps"]
-    need[:] = 10**6
-    collector._restart()
-    collector.run(RIVER, max_steps=1)
-    assert strategy.work["plans"] >= 2
-    assert strategy.work["sweeps"] < sweeps + 10_000
+    collector.ask(0)
+    first = collector.strategy.work["sweeps"]
+    need[:] = 10**9
+    collector.observe(1, 1, 1)
+    collector.ask(1)
+    assert collector.strategy.work["plans"] == 2
+    assert collector.strategy.work["sweeps"] < 2 * first
 
 
 # Options
