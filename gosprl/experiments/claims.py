@@ -2,7 +2,8 @@
 
 A claim is confirmed, not confirmed, or not comparable: where chance decides, with fewer than LEAST_RUNS runs. The
 thresholds are constants, here and in the experiments' files, and were fixed before the runs were made. A run that was
-stopped counts with the steps it had made: that favours the algorithm that was stopped.
+stopped counts with the steps it had made: that favours the algorithm that was stopped. Where it is the one that a claim
+is in favour of, the claim cannot be confirmed: it is not comparable, either.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,8 +41,9 @@ def measured(
     paper: str,
     threshold: str,
     reason: str = "",
+    favoured: Sequence[tuple[str, str]] = (),
 ) -> Verdict:
-    """Of a claim about the runs of these (case, algorithm)."""
+    """Of a claim about the runs of these (case, algorithm); `favoured`: those that it says are the better ones."""
     fewest = min((len(results.get(key, ())) for key in keys), default=0)
     if not fewest:
         return Verdict(claim, paper, "-", threshold, NOT_COMPARABLE, "runs are missing")
@@ -49,6 +51,8 @@ def measured(
     if fewest < LEAST_RUNS:
         few = f"too few runs: {fewest}, expected at least {LEAST_RUNS}"
         return Verdict(claim, paper, ours, threshold, NOT_COMPARABLE, few)
+    if holds and (stops := stopped(results, favoured)):
+        return Verdict(claim, paper, ours, threshold, NOT_COMPARABLE, stops)
     return verdict(holds, claim, paper, ours, threshold, reason)
 
 
@@ -71,9 +75,9 @@ def fewer_steps(
         f"mean steps of {ALGORITHMS[one].label} over those of {ALGORITHMS[other].label}: the upper end of the 95 % "
         "interval is below 1 in every case"
     )
-    stops = stopped(experiment, results, other)
-    note = " ".join(filter(None, [reason, f"{stops}: that favours {ALGORITHMS[other].label}." if stops else ""]))
-    return measured(results, keys(experiment.cases, one, other), measure, claim, paper, threshold, note)
+    note = " ".join(filter(None, [reason, stopped(results, keys(experiment.cases, other))]))
+    used, better = keys(experiment.cases, one, other), keys(experiment.cases, one)
+    return measured(results, used, measure, claim, paper, threshold, note, better)
 
 
 def guarded_beyond(experiment: Experiment, results: Results) -> Verdict:
@@ -90,11 +94,15 @@ def renewed_beyond(experiment: Experiment, results: Results) -> Verdict:
     return fewer_steps(experiment, results, "gosprl", "zero-one-ucrl-renewed", claim, "not in the paper")
 
 
-def stopped(experiment: Experiment, results: Results, algorithm: str) -> str:
-    """How many runs were stopped, in words; nothing if none was."""
-    runs = [run for case in experiment.cases for run in results.get((case.name, algorithm), ())]
-    count = sum(not run.met for run in runs)
-    return f"{count} of {len(runs)} runs of {ALGORITHMS[algorithm].label} were stopped at the limit" if count else ""
+def stopped(results: Results, keys: Sequence[tuple[str, str]]) -> str:
+    """How many runs of each algorithm were stopped, in words; nothing if none was."""
+    said = []
+    for algorithm in dict.fromkeys(name for _, name in keys):
+        runs = [run for key in keys if key[1] == algorithm for run in results.get(key, ())]
+        if count := sum(not run.met for run in runs):
+            label = ALGORITHMS[algorithm].label
+            said.append(f"{count} of {len(runs)} runs of {label} were stopped at the limit: that favours {label}.")
+    return " ".join(said)
 
 
 def listed(cases: Sequence[Case], ratios: Sequence[stats.Estimate], bound: float = 1.0) -> str:

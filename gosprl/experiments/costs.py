@@ -88,6 +88,7 @@ def _fewer_visits(results: Results) -> Verdict:
         paper="visits “considerably decreased”: 44.6 to 4.7",
         threshold=f"upper end of the 95 % interval of the ratio of mean visits at most {CONSIDERABLY:g}",
         reason="What is considerable, in numbers, is our choice.",
+        favoured=claims.keys([CASE], "gosprl-costs"),
     )
 
 

@@ -97,6 +97,7 @@ def _lower_variance(experiment: Experiment, results: Results) -> Verdict:
         paper="“as well as suffers from lower variance across runs”",
         threshold="ratio of the standard deviations of steps, geometric mean over the configurations: upper end of the "
         "95 % interval below 1",
+        reason=claims.stopped(results, claims.keys(experiment.cases, "zero-one-ucrl")),
     )
 
 

@@ -129,7 +129,8 @@ def _best(experiment: Experiment, results: Results) -> Verdict:
         paper="“0/1-UCRL which is the best heuristic from the previous experiment”",
         threshold="mean steps over those of each other, geometric mean over the domains: upper end of the 95 % "
         "interval below 1",
-        reason="Stopped runs count with the steps they made.",
+        reason=claims.stopped(results, claims.keys(experiment.cases, *RIVALS[1:])),
+        favoured=claims.keys(experiment.cases, RIVALS[0]),
     )
 
 
@@ -149,6 +150,7 @@ def _alike(experiment: Experiment, results: Results) -> Verdict:
         threshold=f"mean steps of GOSPRL and the paper's rivals but the random walk within a factor of {ALIKE:g}, on "
         "every domain",
         reason="What is comparable, in numbers, is our choice.",
+        favoured=claims.keys(cases, *learning),
     )
 
 

@@ -58,6 +58,25 @@ def test_stopped_runs_are_said_to_favour_the_rival():
 
 
 @pytest.mark.parametrize(
+    ("name", "algorithm", "claim"),
+    [
+        ("fig-treasure", "guarded", "Beyond the paper: our default"),
+        ("fig-treasure", "zero-one-ucrl", "0/1-UCRL is the best"),
+        ("fig-treasure", "gosprl", "With b(s,a) = 1"),
+        ("table-dynamics", "guarded", "Greedy"),
+        ("table-costs", "gosprl-costs", "Costs keep away"),
+    ],
+)
+def test_what_was_stopped_may_have_taken_any_number_of_steps_and_is_not_better(name, algorithm, claim):
+    lower = {"gosprl-costs": 300, "zero-one-ucrl": 1100, "zero-ucrl": 1200, "maxent": 1200}
+    for stopped, expected in (((), claims.CONFIRMED), ((algorithm,), claims.NOT_COMPARABLE)):
+        verdicts = judged(name, lambda case, name: lower.get(name, levels()(case, name)), stopped=stopped)
+        assert of(verdicts, claim) == expected
+    (verdict,) = [each for each in verdicts if each.claim.startswith(claim)]
+    assert "were stopped at the limit: that favours" in verdict.reason
+
+
+@pytest.mark.parametrize(
     ("level", "stopped", "expected"),
     [
         (2500, (), claims.CONFIRMED),
