@@ -77,10 +77,6 @@ def ratio_of_means(x: ArrayLike, y: ArrayLike) -> Estimate:
     return bootstrap(lambda a, b: _mean(a) / _mean(b), x, y)
 
 
-def ratio_of_sds(x: ArrayLike, y: ArrayLike) -> Estimate:
-    return mean_ratio([x], [y], _sd)
-
-
 def mean_ratio(
     x: Sequence[ArrayLike], y: Sequence[ArrayLike], statistic: Callable[[Floats], Floats] | None = None
 ) -> Estimate:

@@ -43,13 +43,13 @@ def test_ratio_of_means_draws_both_samples():
 
 def test_ratio_of_sds():
     x = np.random.default_rng(3).normal(size=200)
-    estimate = stats.ratio_of_sds(3 * x + 1, x)
+    estimate = stats.mean_ratio_of_sds([3 * x + 1], [x])
     assert estimate.value == pytest.approx(3)
     assert 2 < estimate.low < 3 < estimate.high < 4.5
 
 
 def test_a_ratio_to_no_spread_at_all_confirms_nothing():
-    estimate = stats.ratio_of_sds([1, 2, 3], [4, 4, 4])
+    estimate = stats.mean_ratio_of_sds([[1, 2, 3]], [[4, 4, 4]])
     assert not estimate.high < 1
 
 
