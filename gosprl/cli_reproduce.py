@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gosprl.experiments.page import Report
 
 PANEL = "The paper's experiments"
-VERDICTS = ("confirmed", "not confirmed", "not comparable")
 LISTED = 10  # failures of an experiment that are printed; the page has all
 WINDOW = 3600.0  # seconds over which the speed is averaged: runs differ much
 
@@ -47,9 +46,10 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's figures and tables, and say of each claim whether it was confirmed.
 
-    Every run is kept in DIR as soon as it is made, and never made again: Ctrl-C, a crash or more RUNS cost nothing
-    that is there, the same command goes on. Then DIR/NAME has figure.png, figure.pdf, summary.csv (what is drawn) and
-    runs.csv (one row a run), and DIR/index.html shows all that DIR has. The same command gives the same files.
+    Every run is kept in DIR as soon as it is made, and never made again: after Ctrl-C or a crash the same command goes
+    on, and with more --runs only the new ones are made. At the end DIR/NAME has figure.png, figure.pdf, summary.csv
+    (means and quantiles) and runs.csv (one row a run), and DIR/index.html is a page with all that DIR has. The same
+    command gives the same files.
 
     NAME is one of
 
@@ -140,6 +140,8 @@ def _print_failed(report: "Report") -> None:
 
 def _table(reports: "list[Report]", before: dict[str, int], after: dict[str, int]) -> Table:
     """What was made, and how the paper's claims fared."""
+    from gosprl.experiments.claims import VERDICTS
+
     table = Table(box=SIMPLE_HEAD)
     table.add_column("experiment", no_wrap=True)
     for title in ("runs made now", "stored", *VERDICTS):
@@ -148,14 +150,14 @@ def _table(reports: "list[Report]", before: dict[str, int], after: dict[str, int
         name = report.experiment.name
         stored = after.get(name, 0)
         made = stored - before.get(name, 0)
-        table.add_row(name, f"{made:,}", f"{stored:,}", *_verdicts(report))
+        table.add_row(name, f"{made:,}", f"{stored:,}", *_verdicts(report, VERDICTS))
     return table
 
 
-def _verdicts(report: "Report") -> list[str]:
+def _verdicts(report: "Report", words: Sequence[str]) -> list[str]:
     """How many claims came to each verdict; nothing, where the analysis failed."""
     try:
-        found = Counter(verdict.verdict for verdict in report.experiment.judge(report.experiment, report.results))
+        found = Counter(verdict.verdict for verdict in report.verdicts)
     except Exception:  # which the report already says
-        return ["-"] * len(VERDICTS)
-    return [str(found[verdict]) for verdict in VERDICTS]
+        return ["-"] * len(words)
+    return [str(found[word]) for word in words]

@@ -1,7 +1,6 @@
 """A catalogue of experiments that take a second, and a page, in place of the real ones; and runs that go wrong."""
 
 import os
-from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
@@ -9,16 +8,8 @@ from matplotlib.figure import Figure
 
 import gosprl
 from gosprl.experiments import sweep
+from gosprl.experiments.page import Report
 from gosprl.experiments.sweep import Case, Experiment, Verdict
-
-
-@dataclass(frozen=True)
-class Report:
-    experiment: object
-    results: object
-    runs: int
-    failed: tuple[str, ...]
-    quick: bool
 
 
 def summary(report):

@@ -14,7 +14,7 @@ from gosprl.experiments import stats
 from gosprl.experiments.algorithms import ALGORITHMS
 from gosprl.experiments.sweep import Case, Experiment, Results, Verdict
 
-CONFIRMED, NOT_CONFIRMED, NOT_COMPARABLE = "confirmed", "not confirmed", "not comparable"
+VERDICTS = CONFIRMED, NOT_CONFIRMED, NOT_COMPARABLE = "confirmed", "not confirmed", "not comparable"
 LEAST_RUNS = 10
 BEYOND = "Beyond the paper: "  # what such claims begin with; they are ours
 PAPER_RUNS = 30  # behind each mean that the paper prints
@@ -69,7 +69,7 @@ def fewer_steps(
         ratios = [
             stats.ratio_of_means(results.steps(c.name, one), results.steps(c.name, other)) for c in experiment.cases
         ]
-        return all(ratio.high < 1 for ratio in ratios), listed(experiment.cases, ratios)
+        return all(ratio.high < 1 for ratio in ratios), f"ratio of mean steps, {listed(experiment.cases, ratios)}"
 
     threshold = (
         f"mean steps of {ALGORITHMS[one].label} over those of {ALGORITHMS[other].label}: the upper end of the 95 % "
@@ -105,12 +105,13 @@ def stopped(results: Results, keys: Sequence[tuple[str, str]]) -> str:
     return " ".join(said)
 
 
-def listed(cases: Sequence[Case], ratios: Sequence[stats.Estimate], bound: float = 1.0) -> str:
-    """Each ratio with its case; of many, how many are below the bound and their range."""
+def listed(cases: Sequence[Case], ratios: Sequence[stats.Estimate]) -> str:
+    """Each ratio with its case; of many, how many are below 1 and their range."""
     if len(cases) <= LISTED:
         return "; ".join(f"{case.title}: {ratio}" for case, ratio in zip(cases, ratios, strict=True))
-    below, values = sum(ratio.high < bound for ratio in ratios), [ratio.value for ratio in ratios]
-    return f"below in {below} of {len(cases)} cases; ratios {stats.number(min(values))} to {stats.number(max(values))}"
+    below, values = sum(ratio.high < 1 for ratio in ratios), [ratio.value for ratio in ratios]
+    span = f"{stats.number(min(values))} to {stats.number(max(values))}"
+    return f"{span} over the cases; the interval is below 1 in {below} of {len(cases)}"
 
 
 def printed_mean(

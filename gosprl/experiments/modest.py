@@ -62,7 +62,7 @@ def _smaller_error(
 ) -> Verdict:
     def measure() -> claims.Measured:
         ratios = [error_ratio(results, case, one, other) for case in experiment.cases]
-        return all(ratio.high < 1 for ratio in ratios), claims.listed(experiment.cases, ratios)
+        return all(ratio.high < 1 for ratio in ratios), f"ratio of errors, {claims.listed(experiment.cases, ratios)}"
 
     return claims.measured(
         *(results, claims.keys(experiment.cases, one, other), measure, claim, paper),
@@ -82,8 +82,11 @@ MODEST = Experiment(
     paper="Figure 3",
     text=(
         "GOSPRL-for-MODEST as the appendix has it: needs for an error η, which is halved whenever they are met, times "
-        "0.01. A pair that was never visited counts an error of 1. Strategies other than WeightedMaxEnt and the "
-        "random walk pursue the same needs. NoisyRiverSwim(36) and Wheel(30) are our reconstructions."
+        "alpha_b = 0.01. The error is the mean over all pairs of the l1 distance of the estimated law of the next "
+        "state from the true one, 1 for a pair that was never visited. Strategies other than WeightedMaxEnt and the "
+        f"random walk pursue the same needs. The {HORIZON:,} steps are our choice; on NoisyRiverSwim and the garnet "
+        "they end before the needs for the first η = 1 are met, whose fluid limits are about 70,000 and 278,000 steps. "
+        "NoisyRiverSwim(36) and Wheel(30) are our reconstructions."
     ),
     cases=(
         _case("noisy_riverswim36", "NoisyRiverSwim(36)", "noisy_riverswim36"),

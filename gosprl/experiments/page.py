@@ -8,10 +8,11 @@ import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import gosprl
-from gosprl.experiments import claims, stats
+from gosprl.experiments import claims, stats, store
 from gosprl.experiments.algorithms import ALGORITHMS, PAPER
 from gosprl.experiments.sweep import CENSORED_AT, PILOT, Case, Experiment, Results, Run, Verdict, fluid_limit
 
@@ -30,6 +31,10 @@ class Report:
     runs: int  # asked for
     failed: tuple[str, ...]  # runs that raised, and what
     quick: bool
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        return self.experiment.judge(self.experiment, self.results)
 
 
 def summary(report: Report) -> list[Row]:
@@ -70,37 +75,40 @@ def _errors(runs: Sequence[Run]) -> Row:
 def write(out: Path, reports: list[Report], command: str) -> None:
     """index.md and index.html in `out`; the figures are expected as NAME/figure.png and NAME/figure.pdf."""
     text = markdown(reports, command)
-    (out / "index.md").write_text(text, encoding="utf-8")
-    (out / "index.html").write_text(as_html(text), encoding="utf-8")
+    store.write(out / "index.md", text.encode())
+    store.write(out / "index.html", as_html(text).encode())
 
 
 def markdown(reports: Sequence[Report], command: str) -> str:
-    judged = [(report, report.experiment.judge(report.experiment, report.results)) for report in reports]
     lines = [f"# {TITLE}", "", f"Made by `{command}` with gosprl {gosprl.__version__}.", "", *_settings()]
     if any(report.quick for report in reports):
         lines += ["", "**A quick look**: few cases and short horizons. Verdicts are about these only."]
-    lines += ["", "## Verdicts", "", *_counts([verdict for _, verdicts in judged for verdict in verdicts]), ""]
+    lines += ["", "## Verdicts", "", *_counts([verdict for report in reports for verdict in report.verdicts]), ""]
     lines += _table(
         ("experiment", "claim", "paper", "ours", "verdict"),
         (
             (f"[{report.experiment.name}](#{report.experiment.name})", each.claim, each.paper, each.ours, each.verdict)
-            for report, verdicts in judged
-            for each in verdicts
+            for report in reports
+            for each in report.verdicts
         ),
     )
-    for report, verdicts in judged:
-        lines += ["", *_section(report, verdicts)]
+    for report in reports:
+        lines += ["", *_section(report)]
     return "\n".join(lines) + "\n"
 
 
 def _settings() -> list[str]:
     settings = ", ".join(f"{key} = {value}" for key, value in PAPER.items())
     return [
+        "A pair is a state and an action; its need b(s,a) is the number of samples wanted of it. An algorithm walks "
+        "until every need is met, and is judged by the steps that it takes.",
+        "",
         f"GOSPRL and its rivals have the paper's settings ({settings}); our default, `guarded`, its own, which keep "
         f"its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the "
-        "reference algorithm, and counts with the steps it made: that favours what was stopped. Intervals are 95 % "
-        f"by the percentile bootstrap, {stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on "
-        "average. Thresholds were fixed before the runs were made.",
+        "reference algorithm, and counts with the steps it made: that favours what was stopped, and ≥ marks what "
+        "is only a lower bound then. Intervals are 95 % by the percentile bootstrap, "
+        f"{stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on average. "
+        "Thresholds were fixed before the runs were made.",
     ]
 
 
@@ -114,12 +122,10 @@ def _counts(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _count(verdicts: Sequence[Verdict]) -> str:
     count = Counter(each.verdict for each in verdicts)
-    return ", ".join(
-        f"{count[word]} {word}" for word in (claims.CONFIRMED, claims.NOT_CONFIRMED, claims.NOT_COMPARABLE)
-    )
+    return ", ".join(f"{count[word]} {word}" for word in claims.VERDICTS)
 
 
-def _section(report: Report, verdicts: Sequence[Verdict]) -> list[str]:
+def _section(report: Report) -> list[str]:
     experiment = report.experiment
     picture = f"{experiment.name}/figure"
     lines = [
@@ -128,10 +134,10 @@ def _section(report: Report, verdicts: Sequence[Verdict]) -> list[str]:
         *(f"![{experiment.title}]({picture}.png)", "", f"[The figure as PDF]({picture}.pdf)", ""),
         *_summary_table(report),
         *("", "### Claims", ""),
-        *(line for each in verdicts for line in _claim(each)),
+        *(line for each in report.verdicts for line in _claim(each)),
     ]
     if report.failed:
-        lines += ["", "### Failed runs", "", *(f"- {each}" for each in report.failed)]
+        lines += ["", "### Failed runs", "", *(f"- `{each}`" for each in report.failed)]
     return lines
 
 
@@ -166,14 +172,21 @@ def _steps_table(rows: Sequence[Row]) -> list[str]:
         [*STEPS, *watched],
         (
             [
-                *(*_named(row), _interval(row, "mean")),
-                *(stats.number(float(row[key])) for key in ("q90", "limit", "ratio")),
+                *(*_named(row), _at_least(row) + _interval(row, "mean")),
+                _at_least(row, 0.9) + stats.number(float(row["q90"])),
+                stats.number(float(row["limit"])),
+                _at_least(row) + stats.number(float(row["ratio"])),
                 str(row["censored"]),
                 *(_interval(row, "watched", "watched_") for _ in watched),
             ]
             for row in rows
         ),
     )
+
+
+def _at_least(row: Row, share: float = 1.0) -> str:
+    """A mark, unless this share of the runs came to their end: those that were stopped are the longest ones."""
+    return "" if float(row["met"]) >= share * float(row["runs"]) else "≥ "
 
 
 def _named(row: Row) -> tuple[str, str, str]:
@@ -206,8 +219,7 @@ def as_html(text: str) -> str:
 
     body = MarkdownIt("commonmark").enable("table").render(text)
     body = body.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
-    marks = {claims.CONFIRMED: "yes", claims.NOT_CONFIRMED: "no", claims.NOT_COMPARABLE: "open"}
-    for word, mark in marks.items():
+    for word, mark in zip(claims.VERDICTS, ("yes", "no", "open"), strict=True):
         body = body.replace(f"<td>{word}</td>", f'<td class="{mark}">{word}</td>')
         body = body.replace(f"<strong>{word}</strong>", f'<strong class="{mark}">{word}</strong>')
     head = f'<meta charset="utf-8">\n<title>{html.escape(TITLE)}</title>\n<style>{STYLE}</style>'

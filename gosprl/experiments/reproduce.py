@@ -187,8 +187,7 @@ def _analyse(report: "Report", out: Path) -> None:
     experiment, results, folder = report.experiment, report.results, out / report.experiment.name
     if not any(results.values()):
         raise InputError("no run that could be drawn")
-    figure, rows = experiment.draw(experiment, results), summary(report)
-    experiment.judge(experiment, results)
+    figure, rows, _ = experiment.draw(experiment, results), summary(report), report.verdicts
     for kind in ("png", "pdf"):
         store.write(folder / f"figure.{kind}", image(figure, kind))
     store.write_csv(folder / "summary.csv", rows)

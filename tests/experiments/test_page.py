@@ -56,6 +56,21 @@ def test_summary_of_errors_and_of_what_is_watched():
     assert trap["watched_low"] <= trap["watched"] <= trap["watched_high"]
 
 
+def test_what_stopped_runs_leave_open_is_marked_as_a_lower_bound():
+    made = report("fig-treasure", stopped=("maxent",))
+    runs = made.results["riverswim6", "random"]
+    runs[0] = made_up.run(0, max(run.steps for run in runs), met=False)  # 1 of 12: nine in ten were not
+    lines = {line.split(" | ")[1]: line.split(" | ") for line in page._summary_table(made) if "(6) |" in line}
+    assert [lines["MaxEnt"][i].startswith("≥") for i in (3, 4, 6)] == [True, True, True]
+    assert [lines["random walk"][i].startswith("≥") for i in (3, 4, 6)] == [True, False, True]
+    assert "≥" not in "".join(lines["GOSPRL"])
+
+
+def test_what_a_failure_says_is_not_taken_for_markup():
+    made = report("fig-aggregation", failed=("room20/gosprl/0: TypeError: f.<locals>.<lambda>() of *x* and *y*",))
+    assert "f.&lt;locals&gt;.&lt;lambda&gt;() of *x* and *y*" in page.as_html(page.markdown([made], "x"))
+
+
 def test_every_claim_and_number_is_there(reports, written):
     text, _ = written
     for made in reports:
