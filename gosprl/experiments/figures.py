@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXACT = "#777777"  # colour of what takes no runs
-WIDTH, COLUMN = 6.75, 3.3  # inches: a page with two columns, and one of them
+WIDTH, COLUMN = 6.75, 3.6  # inches: a page, and about half of one
 TIMES = 300  # points of a mean curve
 STYLE: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
@@ -44,6 +44,7 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "lines.linewidth": 1.3,
+    "figure.dpi": 150,  # also of the layout: letters are not as wide at another resolution
     "savefig.dpi": 150,
     "pdf.fonttype": 42,  # text that can be searched
 }
@@ -121,7 +122,7 @@ def proportions(
         handles.append(mark("v", "fluid limit"))
         if stopped:
             handles.append(mark("x", f"stopped at {CENSORED_AT}x GOSPRL"))
-        return finish(figure, handles, 5 if width == WIDTH else 2)
+        return finish(figure, handles, 4 if width == WIDTH else 2)
 
 
 def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], results: Results, log: bool) -> bool:

@@ -46,8 +46,9 @@ def test_mean_curve_by_hand():
 
 
 @EACH
-def test_every_axis_is_labelled_and_no_legend_hides_data(name):
-    _, _, figure = drawn(name)
+@pytest.mark.parametrize("stopped", [(), ("guarded",)], ids=["", "stopped"])
+def test_every_axis_is_labelled_and_no_legend_hides_data(name, stopped):
+    _, _, figure = drawn(name, stopped=stopped)
     (legend,) = figure.legends
     box = legend.get_window_extent()
     assert figure.bbox.x0 <= box.x0 <= box.x1 <= figure.bbox.x1  # nothing is cut off
