@@ -19,6 +19,7 @@ LEAST_RUNS = 10
 BEYOND = "Beyond the paper: "  # what such claims begin with; they are ours
 PAPER_RUNS = 30  # behind each mean that the paper prints
 STANDARD_ERRORS = 3  # by which two means of the same law may differ
+LAST_DIGIT = 0.1  # of numbers that the paper prints
 LEAST_R2, SLOPE_WITHIN = 0.98, 0.1
 LISTED = 8  # cases named one by one, at most
 Measured = tuple[bool, str]  # whether it holds, and the numbers
@@ -134,12 +135,11 @@ def printed_mean(
     return measured(results, keys([case], algorithm), measure, what, f"{printed:,}", threshold, reason)
 
 
-def printed_exactly(what: str, printed: float, ours: float, digits: int = 1) -> Verdict:
+def printed_exactly(what: str, printed: float, ours: float, reason: str = "") -> Verdict:
     """That a number which takes no runs is what the paper prints, up to its last digit."""
-    holds = abs(ours - printed) <= 10.0**-digits
-    return verdict(
-        holds, what, f"{printed:,}", f"{ours:,.{digits + 1}f}", f"within {10.0**-digits:g}, the last digit printed"
-    )
+    holds = abs(ours - printed) <= LAST_DIGIT
+    threshold = f"within {LAST_DIGIT:g}, the last digit printed"
+    return verdict(holds, what, f"{printed:,}", f"{ours:,.2f}", threshold, reason)
 
 
 def proportional(

@@ -17,6 +17,8 @@ PRINTED = {  # B D, sum_s b(s) D_s, steps with known dynamics
     "corridor24": (24375.6, 13695.2, 3156.5),
     "four_room43": (27399.7, 19048.3, 3342.5),
 }
+FITTED_MAP = "By construction: the map is reconstructed from this number, so that it says little."
+FITTED_TIES = "Of what the paper leaves open, random ties were chosen for coming nearest to this number."
 LOOSE = 2.0  # times the mean steps, at least, is a bound that is loose
 
 
@@ -51,11 +53,12 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
     verdicts = []
     for case in experiment.cases:
-        printed, exact = PRINTED[case.name], bounds(case)
+        printed, exact, steps = PRINTED[case.name], bounds(case), f"GOSPRL with known dynamics, {case.title}"
+        fitted = "" if case.name == "riverswim6" else FITTED_MAP
         verdicts += [
-            claims.printed_exactly(f"B D, {case.title}", printed[0], exact[0]),
-            claims.printed_exactly(f"Σ b(s) D_s, {case.title}", printed[1], exact[1]),
-            claims.printed_mean(results, case, "gosprl-known", printed[2], f"GOSPRL with known dynamics, {case.title}"),
+            claims.printed_exactly(f"B D, {case.title}", printed[0], exact[0], fitted),
+            claims.printed_exactly(f"Σ b(s) D_s, {case.title}", printed[1], exact[1], fitted),
+            claims.printed_mean(results, case, "gosprl-known", printed[2], steps, reason=FITTED_TIES),
         ]
     return [
         *verdicts,

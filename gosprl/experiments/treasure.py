@@ -84,7 +84,7 @@ def _struggles(experiment: Experiment, results: Results, rival: str) -> Verdict:
             parts.append(
                 f"{case.title}: {stats.number(ratio.value)}" + (f", {stops} of {len(runs)} stopped" if stops else "")
             )
-        return holds, "; ".join(parts)
+        return holds, f"mean steps over GOSPRL's, {'; '.join(parts)}"
 
     label = ALGORITHMS[rival].label
     return claims.measured(
