@@ -55,7 +55,7 @@ AGGREGATION = Experiment(
         "attempt. The map of the 20-state symmetric gridworld is our own."
     ),
     cases=(Case("room20", "4-room symmetric gridworld(20)", "room20"),),
-    algorithms=("gosprl", "gosprl-one-goal", "guarded"),
+    algorithms=("gosprl", "gosprl-one-goal", "guarded", "random"),
     quick=("room20",),
     draw=draw,
     judge=judge,

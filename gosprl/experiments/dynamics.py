@@ -170,7 +170,7 @@ DYNAMICS = Experiment(
         Case("corridor24", "corridor gridworld(24)", "corridor24"),
         Case("four_room43", "4-room gridworld(43)", "four_room43"),
     ),
-    algorithms=("gosprl-known", "gosprl", "guarded"),
+    algorithms=("gosprl-known", "gosprl", "guarded", "random"),
     quick=("riverswim6",),
     draw=draw,
     judge=judge,

@@ -44,7 +44,7 @@ STATES = Experiment(
         "for these garnets; pale dots show each."
     ),
     cases=tuple(garnet.configuration(size, seed) for size in SIZES for seed in range(GARNETS)),
-    algorithms=("gosprl", "guarded"),
+    algorithms=("gosprl", "guarded", "random"),
     quick=("garnet10-0", "garnet20-0"),
     draw=draw,
     judge=judge,

@@ -138,7 +138,12 @@ def test_table_of_bounds_needs_no_runs_for_what_takes_none():
     verdicts = experiment.judge(experiment, Results())
     exact = [each for each in verdicts if each.claim.startswith(("B D", "Σ b(s)"))]
     assert len(exact) == 6
-    assert all(each.verdict == claims.CONFIRMED for each in exact)
+    fitted = [each for each in exact if "RiverSwim" not in each.claim]  # maps drawn from these numbers prove nothing
+    assert [each.verdict for each in exact if each not in fitted] == [claims.CONFIRMED] * 2
+    assert [each.verdict for each in fitted] == [claims.NOT_COMPARABLE] * 4
+    for each in exact:
+        paper, ours = (float(number.replace(",", "")) for number in (each.paper, each.ours))
+        assert abs(paper - ours) <= 0.1
     assert of(verdicts, "The sum over the states") == claims.CONFIRMED
     assert of(verdicts, "With known dynamics, the sample") == claims.NOT_COMPARABLE
     assert of(verdicts, "GOSPRL with known dynamics, RiverSwim") == claims.NOT_COMPARABLE
