@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
-    return figures.proportions(experiment, results, 1, 1, log=False, height=3.1, width=figures.COLUMN)
+    return figures.proportions(experiment, results, 1, 1, height=3.1, width=figures.COLUMN)
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:

@@ -28,18 +28,21 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
     labels = [ALGORITHMS[name].label for name in experiment.algorithms]
     with figures.style():
         figure, axes = figures.blank(1, 2, 2.2)
+        somewhere = False
         for i, (axis, title) in enumerate(zip(axes, ("steps", "visits of the trap state"), strict=True)):
             rows: list[figures.Row] = []
             for name in experiment.algorithms:
                 printed = PRINTED.get(NARROW.get(name, name))
-                ours = None
-                if results.get((CASE.name, name)):
+                ours, runs = None, results.get((CASE.name, name), ())
+                if runs:
                     ours = stats.mean(visits(results, name) if i else results.steps(CASE.name, name))
-                rows.append((ours, ALGORITHMS[name].color, printed[i] if printed else None))
+                stopped = figures.any_stopped(runs)
+                somewhere |= stopped
+                rows.append((ours, ALGORITHMS[name].color, printed[i] if printed else None, stopped))
             figures.dots(axis, rows)
             axis.set(xlabel=title, yticks=range(len(labels)), yticklabels=labels)
             axis.tick_params(labelleft=i == 0)
-        return figures.finish(figure, figures.dot_legend(exact=False))
+        return figures.finish(figure, figures.dot_legend(exact=False, stopped=somewhere))
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:

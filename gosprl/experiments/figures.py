@@ -49,7 +49,7 @@ STYLE: Any = {
     "pdf.fonttype": 42,  # text that can be searched
 }
 Floats = NDArray[np.float64]
-Row = tuple[stats.Estimate | float | None, str, float | None]  # ours, its colour, what the paper prints
+Row = tuple[stats.Estimate | float | None, str, float | None, bool]  # ours, colour, paper's, whether runs were stopped
 
 
 def style() -> AbstractContextManager[None]:
@@ -105,14 +105,14 @@ def mean_curve(axis: "Axes", algorithm: str, runs: Sequence[Run], times: Floats,
 
 
 def proportions(
-    experiment: Experiment, results: Results, rows: int, columns: int, *, log: bool, height: float, width: float = WIDTH
+    experiment: Experiment, results: Results, rows: int, columns: int, height: float, width: float = WIDTH
 ) -> "Figure":
     """P_t of every algorithm, a panel a case, with the line of success at 1 and the fluid limit on it."""
     with style():
         figure, axes = blank(rows, columns, height, width)
         stopped = False
         for axis, case in zip(axes, experiment.cases, strict=False):
-            stopped |= _proportion_panel(axis, case, experiment.algorithms, results, log)
+            stopped |= _proportion_panel(axis, case, experiment.algorithms, results)
         for axis in axes[len(experiment.cases) :]:
             axis.remove()
         for i, axis in enumerate(axes[: len(experiment.cases)]):
@@ -125,7 +125,7 @@ def proportions(
         return finish(figure, handles, 4 if width == WIDTH else 2)
 
 
-def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], results: Results, log: bool) -> bool:
+def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], results: Results) -> bool:
     """Whether a run was stopped before its time."""
     limit, stopped = fluid_limit(case), False
     present = [(name, results[case.name, name]) for name in algorithms if results.get((case.name, name))]
@@ -133,22 +133,21 @@ def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], resul
     first = min((run.curve[1, 0] for run in every if len(run.curve) > 1), default=1.0)
     for name, runs in present:
         end = max(run.steps for run in runs)
-        begin = min(first / 1.5, end) if log else 0.0
-        times = np.geomspace(begin, end, TIMES) if log else np.linspace(begin, end, TIMES)
+        times = np.geomspace(min(first / 1.5, end), end, TIMES)
         mean = mean_curve(axis, name, runs, times)
-        if not all(run.met for run in runs):
+        if any_stopped(runs):
             stopped = True
             axis.plot(end, mean[-1], "x", color=ALGORITHMS[name].color, markersize=5, clip_on=False, zorder=4)
     axis.axhline(1, color="black", linewidth=0.7)
     axis.plot(limit, 1.025, "v", color="black", markersize=5, zorder=4, clip_on=False)
     axis.text(0.015, 1.015, "success", transform=axis.get_yaxis_transform(), fontsize=7, va="bottom")
     axis.set(title=case.title, xlabel="steps $t$", ylim=(0, 1.1), yticks=np.linspace(0, 1, 5))
-    if log:
-        axis.set_xscale("log")
-    else:
-        axis.set_xlim(left=0)
-        thousands(axis.xaxis)
+    axis.set_xscale("log")
     return stopped
+
+
+def any_stopped(runs: Sequence[Run]) -> bool:
+    return not all(run.met for run in runs)
 
 
 def thousands(axis: Any) -> None:
@@ -161,10 +160,10 @@ def thousands(axis: Any) -> None:
 
 def dots(axis: "Axes", rows: Sequence[Row]) -> None:
     """A row a quantity, the first on top: ours with its interval and colour, and what the paper prints, if it does."""
-    for y, (ours, color, printed) in enumerate(rows):
+    for y, (ours, color, printed, stopped) in enumerate(rows):
         if isinstance(ours, stats.Estimate):
             axis.plot([ours.low, ours.high], [y, y], color=color, linewidth=1.3)
-            axis.plot(ours.value, y, "o", color=color, markersize=4.5)
+            axis.plot(ours.value, y, ">" if stopped else "o", color=color, markersize=5.5 if stopped else 4.5)
         elif ours is not None:
             axis.plot(ours, y, "|", color=color, markersize=9, markeredgewidth=1.6)
         if printed is not None:
@@ -176,10 +175,11 @@ def dots(axis: "Axes", rows: Sequence[Row]) -> None:
     axis.tick_params(axis="y", length=0)
 
 
-def dot_legend(exact: bool = True) -> "list[Artist]":
+def dot_legend(exact: bool = True, stopped: bool = False) -> "list[Artist]":
     computed = mark("|", "ours, computed exactly", markersize=9, markeredgewidth=1.6, color=EXACT)
     return [
         mark("o", "ours, mean and 95 % interval", markersize=4.5),
+        *([mark(">", "runs stopped: at least", markersize=5.5, color=EXACT)] if stopped else []),
         *([computed] if exact else []),
         mark("D", "printed in the paper", markerfacecolor="none", markersize=7, markeredgewidth=0.8),
     ]

@@ -108,7 +108,7 @@ def _settings() -> list[str]:
         "reference algorithm, and counts with the steps it made: that favours what was stopped, and ≥ marks what "
         "is only a lower bound then. Intervals are 95 % by the percentile bootstrap, "
         f"{stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on average. "
-        "Thresholds were fixed before the runs were made.",
+        "Thresholds were fixed before the runs were made, unless a claim says otherwise.",
     ]
 
 

@@ -32,7 +32,7 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
     experiment = _ten(experiment)
     columns = min(3 if experiment.name == "fig-treasure" else 2, len(experiment.cases))
     rows = -(-len(experiment.cases) // columns)
-    return figures.proportions(experiment, results, rows, columns, log=True, height=0.75 + 2.1 * rows)
+    return figures.proportions(experiment, results, rows, columns, height=0.75 + 2.1 * rows)
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
