@@ -54,8 +54,10 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.picture
 
-reproduce: $(READY)  ## the paper's figures and tables, 30 runs each, some 30 minutes; writes docs/reproduction
-	$(BIN)/gosprl reproduce all --out docs/reproduction
+reproduce: $(READY)  ## the paper's figures and tables, 30 runs each, half an hour; docs/reproduction is a copy without the runs
+	$(BIN)/gosprl reproduce all --out reproduction
+	rm -rf docs/reproduction && mkdir docs/reproduction
+	tar -C reproduction --exclude=runs --exclude='*.json' -cf - . | tar -C docs/reproduction -xf -
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -99,7 +99,6 @@ def test_a_directory_that_is_not_ours_exits_with_2(tmp_path):
 @pytest.mark.usefixtures("catalogue")
 def test_without_matplotlib_it_exits_with_2(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = run("river", "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert "pip install 'gosprl[experiments]'" in words(done.stderr)

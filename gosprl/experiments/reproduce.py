@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,10 +94,8 @@ def _asked(names: str | Iterable[str], quick: bool) -> list[Experiment]:
 
 def _check_matplotlib() -> None:
     """Before hours of runs that could not be drawn."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise InputError(f"figures need matplotlib ({error}); pip install 'gosprl[experiments]'") from None
+    if find_spec("matplotlib") is None:
+        raise InputError("figures need matplotlib, which is not installed: pip install 'gosprl[experiments]'")
 
 
 def _make(

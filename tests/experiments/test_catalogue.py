@@ -1,7 +1,10 @@
 """The sweeps say what can be run and drawn."""
 
+import csv
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ from gosprl.experiments.algorithms import ALGORITHMS
 from gosprl.experiments.catalogue import EXPERIMENTS
 from gosprl.experiments.sweep import quick
 
+ROOT = Path(__file__).parents[2]
+REPRODUCTION = ROOT / "docs" / "reproduction"
 EACH = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 
 
@@ -62,3 +67,26 @@ def test_importing_the_catalogue_leaves_matplotlib_alone():
         "sys.exit(any(name.split('.')[0] in ('matplotlib', 'markdown_it') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@EACH
+def test_the_committed_reproduction_is_of_these_sweeps(experiment):
+    with (REPRODUCTION / experiment.name / "runs.csv").open() as file:
+        made = {(row["case"], row["algorithm"], int(row["seed"])) for row in csv.DictReader(file)}
+    seeds = experiment.seeds(30)
+    assert made == {
+        (case.name, name, seed) for case in experiment.cases for name in experiment.algorithms for seed in seeds
+    }
+    for kind in ("png", "pdf"):
+        assert (REPRODUCTION / experiment.name / f"figure.{kind}").exists()
+
+
+def test_the_readme_counts_the_verdicts_of_the_committed_page():
+    numbers = re.search(
+        r"(\d+) claims of the paper: (\d+) confirmed, (\d+) not confirmed, (\d+) not comparable",
+        (REPRODUCTION / "index.md").read_text(),
+    )
+    said = re.search(
+        r"Of (\d+) claims (\d+) are confirmed, (\d+) are not, (\d+) cannot", (ROOT / "README.md").read_text()
+    )
+    assert numbers.groups() == said.groups()

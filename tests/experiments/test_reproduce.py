@@ -268,7 +268,6 @@ def test_a_directory_that_is_not_ours_is_refused_before_anything_is_run_or_writt
 
 def test_without_matplotlib_nothing_is_run_or_written(tmp_path, made, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(gosprl.InputError, match=r"pip install 'gosprl\[experiments\]'"):
         one("river", tmp_path / "out")
     assert not (tmp_path / "out").exists()
