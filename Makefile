@@ -52,6 +52,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.gymnasium_envs
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.samples
+	$(BIN)/python -m evidence.rivals
 	$(BIN)/python -m evidence.picture
 
 reproduce: $(READY)  ## the paper's figures and tables, 30 runs each, half an hour; docs/reproduction is a copy without the runs

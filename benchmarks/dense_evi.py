@@ -2,7 +2,7 @@
 
 One sort of the states a sweep, then for every pair a walk along all S states in increasing value. The same operators,
 starts (v = 0) and stopping rules as `gosprl.plan(method="value-iteration")` and `gosprl.average`. The pair's step
-stands in both in full: as a function of its own it would make small plans up to twice as slow.
+stands in both in full: as a function of its own it would make the rival slower.
 """
 
 import numpy as np

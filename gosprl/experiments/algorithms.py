@@ -1,7 +1,7 @@
 """What is compared: each algorithm once, with the options, the name and the look that it has in every figure.
 
 The paper's settings for all its experiments: delta = 0.1, the printed sets times alpha_p = 0.1. Colours are those of
-Okabe and Ito, which readers tell apart whatever their eyes; line styles differ as well, for print.
+Okabe and Ito, with a darker yellow, which readers tell apart whatever their eyes; line styles differ, for print.
 """
 
 from collections.abc import Mapping

@@ -8,6 +8,7 @@ import gosprl
 from gosprl.experiments import claims, figures, stats
 from gosprl.experiments.algorithms import ALGORITHMS
 from gosprl.experiments.sweep import Case, Experiment, Results, Verdict, fluid_limit
+from gosprl.experiments.treasure import MAIN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,11 +173,7 @@ DYNAMICS = Experiment(
         "reconstructed from the printed B D and Σ b(s) D_s, so that these two columns must agree; of what the paper "
         "leaves open in the algorithm, random ties were chosen for coming nearest to its steps."
     ),
-    cases=(
-        Case("riverswim6", "RiverSwim(6)", "riverswim6"),
-        Case("corridor24", "corridor gridworld(24)", "corridor24"),
-        Case("four_room43", "4-room gridworld(43)", "four_room43"),
-    ),
+    cases=MAIN,
     algorithms=("gosprl-known", "gosprl", "guarded", "random"),
     quick=("riverswim6",),
     draw=draw,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.experiments import stats
-from gosprl.experiments.algorithms import ALGORITHMS
+from gosprl.experiments.algorithms import ALGORITHMS, GREY
 from gosprl.experiments.sweep import CENSORED_AT, Case, Experiment, Results, Run, fluid_limit
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EXACT = "#777777"  # colour of what takes no runs
+EXACT = GREY  # colour of what takes no runs
 WIDTH, COLUMN = 6.75, 3.6  # inches: a page, and about half of one
 TIMES = 300  # points of a mean curve
 STYLE: Any = {

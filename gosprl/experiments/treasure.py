@@ -181,7 +181,7 @@ _ALGORITHMS = (
     "random",
 )
 
-_MAIN = (
+MAIN = (
     _case("riverswim6", "RiverSwim(6)"),
     _case("corridor24", "corridor gridworld(24)"),
     _case("four_room43", "4-room gridworld(43)"),
@@ -196,7 +196,7 @@ TREASURE = Experiment(
         "time t; what counts is when it reaches 1. The maps of the gridworlds are reconstructed from the numbers of "
         f"the paper's Table 1. {EXTRA} Cases with b = 1 are for the footnote, and not drawn."
     ),
-    cases=(*_MAIN, *map(_one, _MAIN)),
+    cases=(*MAIN, *map(_one, MAIN)),
     algorithms=_ALGORITHMS,
     quick=("riverswim6", "riverswim6-one"),
     draw=draw,

@@ -12,7 +12,7 @@ hundredth of the frequency that every pair would have if all had the same, so th
 they are. The threshold: he adds up the gradient's changes, step by step, and stops at some Q; here Q bounds the change
 of any one component since the episode began. That can be said beforehand, as numbers of visits and of steps, so a walk
 stays one compiled call. (A pair visited at every step moves fastest; one not visited by log(t' / t) at most until time
-t'.) Smaller mu and Q cost more plans and save steps on the paper's domains: both were chosen in the rival's favour.
+t'.) Smaller mu and Q cost more plans and mostly save steps (evidence/results/rivals.md).
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.model import EmpiricalModel
-from gosprl.strategies.optimistic import Optimistic, frequencies
+from gosprl.strategies.optimistic import Optimistic
 
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
@@ -66,4 +66,5 @@ class MaxEnt(Optimistic):
             return int(min(max(1.0, max(1, t - 1) * np.expm1(self.drift)), 2.0**53))
 
     def _smoothed(self, model: EmpiricalModel, t: int) -> NDArray[np.float64]:
-        return frequencies(model, t) + self.mu / len(model.rows)
+        """[R] lambda + mu: the part of the t - 1 visits so far that each pair had, and a little more."""
+        return np.asarray(model.visits / max(1, t - 1) + self.mu / len(model.rows))

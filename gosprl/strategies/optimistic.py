@@ -90,8 +90,3 @@ def gaps(model: EmpiricalModel, need: "Ledger") -> NDArray[np.int64]:
     pair, state = need.pair - model.visits, (need.state - need.visits)[need.row_state]
     of_state = need.state[need.row_state] > 0
     return np.asarray(np.where(of_state, np.where(need.pair > 0, np.maximum(pair, state), state), pair))
-
-
-def frequencies(model: EmpiricalModel, t: int) -> NDArray[np.float64]:
-    """[R] the part of the t - 1 visits so far that each pair had."""
-    return np.asarray(model.visits / max(1, t - 1))
