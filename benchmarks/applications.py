@@ -13,8 +13,8 @@ import gosprl
 from gosprl import applications
 from gosprl.applications.common import Walk
 from gosprl.applications.diameter import frequencies
-from gosprl.distances import optimistic_times
 from gosprl.envs import make
+from gosprl.mdp.distances import optimistic_times
 from gosprl.strategies.guarded import Guarded
 
 CASES = (

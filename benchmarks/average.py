@@ -12,7 +12,7 @@ from planning import ALPHA, DELTA, LARGE, Ready, dense_ends, sampled_garnet
 from report import ONCE, cells, header, medians, options, timed, write
 
 import gosprl
-from gosprl.average import DAMPING, AveragePlanner
+from gosprl.planning.average import DAMPING, AveragePlanner
 
 PRECISION = 1e-4
 SIZES = ((50, 50, 5, 9), (50, 1000, 5, 9), (1000, 50, 20, 5), (1000, 1000, 20, 5))  # (S, N, rewarded, instances)

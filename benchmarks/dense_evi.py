@@ -1,8 +1,8 @@
 """The rival: extended value iteration on dense arrays [S, A, S], jitted and plain, as existing solvers do it.
 
 One sort of the states a sweep, then for every pair a walk along all S states in increasing value. The same operators,
-starts (v = 0) and stopping rules as `gosprl.plan(method="value-iteration")` and `gosprl.average`. The pair's step
-stands in both in full: as a function of its own it would make the rival slower.
+starts (v = 0) and stopping rules as `gosprl.plan(method="value-iteration")` and `gosprl.planning.average`. The
+pair's step stands in both in full: as a function of its own it would make the rival slower.
 """
 
 import numpy as np

@@ -11,8 +11,8 @@ from time import perf_counter
 import numpy as np
 from report import cells, header, in_child, options, peak_memory, write
 
-from gosprl.distances import _cores
 from gosprl.envs import make
+from gosprl.mdp.distances import _cores
 
 ALL_PAIRS = (
     ("garnet", {"states": 2000, "actions": 5, "branching": 5}),

@@ -14,8 +14,8 @@ from report import ONCE, cells, header, medians, options, timed, write
 from scipy.sparse import csr_array
 
 import gosprl
-from gosprl.confidence import Intervals
 from gosprl.envs import make
+from gosprl.sets.intervals import Intervals
 
 TINY = 1e-12  # Storm refuses lower ends of 0 on unbounded rewards
 LEAST_COST = stormpy.parse_property('R{"cost"}min=? [F "goal"]')

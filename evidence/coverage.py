@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binom
 
-from gosprl.confidence import FAMILIES
-from gosprl.rows import Rows
+from gosprl.mdp.rows import Rows
+from gosprl.sets.families import FAMILIES
 
 DELTA = 0.1
 FALSE_ALARM = 1e-6

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from evidence.runs import many, mean_and_interval
-from gosprl.goals import every_from_the_start
+from gosprl.strategies.goals import every_from_the_start
 
 RESULT = Path(__file__).parent / "results" / "known_dynamics.md"
 PAPER = {"riverswim6": 249.9, "corridor24": 3156.5, "four_room43": 3342.5}  # averages of 30 runs

@@ -5,15 +5,18 @@ what no collector can beat. Importing this registers the paper's domains as Gymn
 """
 
 from gosprl import applications, envs
-from gosprl.collector import Collector, collect
-from gosprl.confidence import KL, Bernstein, Confidence, Intervals, Known
+from gosprl.collecting.collector import Collector, collect
+from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.result import Result
 from gosprl.errors import CollectionError, GosprlError, InputError, PrecisionError
-from gosprl.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
-from gosprl.planner import Plan, plan
-from gosprl.requirements import Requirement
-from gosprl.result import Result
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.ssp import Plan, plan
+from gosprl.sets.bernstein import Bernstein
+from gosprl.sets.intervals import Confidence, Intervals
+from gosprl.sets.kl import KL
+from gosprl.sets.known import Known
+from gosprl.theory.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
 
 __version__ = "0.1.0"
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gosprl.result import Result
+    from gosprl.collecting.result import Result
 
 
 class GosprlError(Exception):

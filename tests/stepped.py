@@ -1,8 +1,8 @@
 """A simulated MDP as a system in plain Python, as a user would write one."""
 
 from gosprl import EmpiricalModel
-from gosprl.record import Ended
-from gosprl.requirements import as_requirement
+from gosprl.collecting.record import Ended
+from gosprl.collecting.requirements import as_requirement
 
 
 class Stepped:

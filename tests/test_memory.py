@@ -90,7 +90,7 @@ SMALL = {  # with a machine of a megabyte
 
 
 def make_rows():
-    from gosprl.rows import Rows
+    from gosprl.mdp.rows import Rows
 
     rows = np.arange(15_000)
     return Rows(np.append(rows, 15_000), 0 * rows, 1)

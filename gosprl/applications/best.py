@@ -29,12 +29,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Walk, listed
-from gosprl.certificates import mean_intervals
-from gosprl.confidence import Confidence
+from gosprl.collecting.requirements import NO_ROWS
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
-from gosprl.requirements import NO_ROWS
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.sets.certificates import mean_intervals
+from gosprl.sets.intervals import Confidence
 
 LOOK = 10  # samples of every pair in the first look, where states have to be found
 AMONG = "; of the states found in the first look"

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
-from gosprl.collector import Collector
-from gosprl.confidence import Confidence, as_family
+from gosprl.collecting.collector import Collector
+from gosprl.collecting.result import Result
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
-from gosprl.result import Result
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.sets.families import as_family
+from gosprl.sets.intervals import Confidence
 from gosprl.systems import as_system
 
 Ints = NDArray[np.int64]

@@ -15,7 +15,7 @@ needs the factor 1 + eps twice more.
 `certified` needs far fewer samples, because mass that a row's set may move does not go across the MDP. With D_hat the
 hitting times of the frequencies seen, a function h = D_hat(., g) changes by at most D_hat(i, j) from j to i; so a
 row's average of h is off by at most what moving its plausible mass over those distances weighs
-(`gosprl.certificates.lipschitz_errors`). If that is at most x < 1 for every row, D_{sg} <= D_hat(s, g) / (1 - x).
+(`gosprl.sets.certificates.lipschitz_errors`). If that is at most x < 1 for every row, D_{sg} <= D_hat(s, g) / (1 - x).
 """
 
 import math
@@ -28,12 +28,12 @@ import numpy as np
 from gosprl import _checks
 from gosprl.applications import modest
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, listed, whole
-from gosprl.certificates import lipschitz_errors, model_errors, slack
-from gosprl.confidence import Confidence
-from gosprl.distances import OPTIMISTIC_ERROR, optimistic_times
 from gosprl.errors import PrecisionError
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
+from gosprl.mdp.distances import OPTIMISTIC_ERROR, optimistic_times
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.sets.certificates import lipschitz_errors, model_errors, slack
+from gosprl.sets.intervals import Confidence
 
 SPREAD = 1.5  # errors of rows that vary fall as visits^(-1/2), of others as 1 / visits: expected in between
 GROWTH = 2.0  # times the visits that are asked for at once, at most

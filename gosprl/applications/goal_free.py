@@ -16,8 +16,8 @@ Two rules for how many samples that takes:
 The certificate. Let costs be in [omega, C] and V the least cost of going to g, in the frequencies seen or in truth. A
 way from i by j to g costs at most C times the steps from i to j more than V(j), so V(i) - V(j) <= C D(i, j): a row's
 average of V is off by at most C e, where e is what moving the row's plausible mass over the distances D weighs
-(`gosprl.certificates.lipschitz_errors`). With D_hat the distances of the frequencies seen, the true ones are at most
-D_hat / (1 - e). Each step costs omega at least, so with x = C e / omega < 1
+(`gosprl.sets.certificates.lipschitz_errors`). With D_hat the distances of the frequencies seen, the true ones are at
+most D_hat / (1 - e). Each step costs omega at least, so with x = C e / omega < 1
 
     the policy costs at most V_hat / (1 - x) in truth, and the best at least V_hat (1 - x / (1 - e)):
     it is off by at most C |D_hat| (x / (1 - x) + x / (1 - e)).
@@ -39,13 +39,15 @@ from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, whole
 from gosprl.applications.diameter import Certified as CertifiedDiameter
 from gosprl.applications.diameter import Proved, Proving, among, grow, prove
-from gosprl.confidence import Confidence, Known
 from gosprl.errors import InputError
-from gosprl.exact import first_least, policy_iteration, policy_value
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
-from gosprl.planner import as_sets, costs_by_row
-from gosprl.rows import Rows
+from gosprl.mdp.rows import Rows
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.exact import first_least, policy_iteration, policy_value
+from gosprl.planning.ssp import costs_by_row
+from gosprl.planning.workspace import as_sets
+from gosprl.sets.intervals import Confidence
+from gosprl.sets.known import Known
 
 ESTIMATED = 1.25  # times the diameter at most, where the paper's rule has to estimate it first
 SPARE = 1e-3  # the part of epsilon that is kept for rounding, and for the precision of the times between states

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, whole
-from gosprl.certificates import NORMS, model_errors, slack
-from gosprl.confidence import Confidence
 from gosprl.errors import InputError
-from gosprl.model import EmpiricalModel
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.sets.certificates import NORMS, model_errors, slack
+from gosprl.sets.intervals import Confidence
 
 ALPHA = {"paper": 1.0, "decreasing": 0.01}  # of Phi, by default: as proved, and as in the paper's experiments
 

@@ -31,12 +31,13 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk
-from gosprl.certificates import average_errors, mean_intervals, slack
-from gosprl.confidence import Confidence, Intervals
-from gosprl.exact import first_least
-from gosprl.model import EmpiricalModel
-from gosprl.planner import METHODS, as_sets, solve
-from gosprl.rows import Rows
+from gosprl.mdp.rows import Rows
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.exact import first_least
+from gosprl.planning.solution import METHODS, solve
+from gosprl.planning.workspace import as_sets
+from gosprl.sets.certificates import average_errors, mean_intervals, slack
+from gosprl.sets.intervals import Confidence, Intervals
 
 ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # rounds of looking for a w that is worse than those known

@@ -1,6 +1,6 @@
 """Active exploration (appendix "Reward estimation"): the mean reward of every pair to within epsilon.
 
-More samples of a pair are asked for exactly while its interval (`gosprl.certificates.mean_intervals`) is too wide.
+More samples of a pair are asked for exactly while its interval (`gosprl.sets.certificates.mean_intervals`) is too wide.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ import numpy as np
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense
 from gosprl.applications.modest import more_samples
-from gosprl.certificates import mean_intervals
-from gosprl.confidence import Confidence
-from gosprl.model import EmpiricalModel
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.sets.certificates import mean_intervals
+from gosprl.sets.intervals import Confidence
 
 
 class Certified(Rule):

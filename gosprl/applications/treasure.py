@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl.applications.common import Answer, Walk, check_communicating
-from gosprl.collector import collect
-from gosprl.confidence import Confidence
-from gosprl.mdp import TabularMDP
+from gosprl.collecting.collector import collect
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.sets.intervals import Confidence
 
 
 @dataclass(frozen=True, eq=False, repr=False)

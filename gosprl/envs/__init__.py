@@ -12,7 +12,7 @@ from gosprl import _checks
 from gosprl.envs import chains, garnet, gridworld, lower_bounds
 from gosprl.envs.registration import register
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp.tabular import TabularMDP
 
 __all__ = ["make", "names"]
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP, check_size
+from gosprl.mdp.tabular import TabularMDP, check_size
 
 TIE = 1e-9  # hitting times this close, relatively, count as equal: they are solved for in floating point
 

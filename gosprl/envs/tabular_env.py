@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gosprl.envs import make
 from gosprl.envs.gridworld import WALL
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp.tabular import TabularMDP
 
 AGENT = "@"
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import gosprl
 from gosprl.applications.modest import ALPHA, Printed
-from gosprl.collector import Collector
+from gosprl.collecting.collector import Collector
 from gosprl.experiments.algorithms import ALGORITHMS, PAPER
-from gosprl.model import EmpiricalModel
+from gosprl.model.empirical import EmpiricalModel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

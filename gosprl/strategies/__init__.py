@@ -8,14 +8,14 @@ from gosprl.errors import InputError
 from gosprl.strategies.base import Attempt, GivenUp, Strategy
 from gosprl.strategies.gosprl import Gosprl
 from gosprl.strategies.guarded import Guarded
-from gosprl.strategies.maxent import MaxEnt
-from gosprl.strategies.min_frequency import MinFrequency
 from gosprl.strategies.practical import Practical
 from gosprl.strategies.random import Random
-from gosprl.strategies.weighted_maxent import WeightedMaxEnt
-from gosprl.strategies.zero_one_ucrl import ZeroOneUCRL
-from gosprl.strategies.zero_rmax import ZeroRMax
-from gosprl.strategies.zero_ucrl import ZeroUCRL
+from gosprl.strategies.rivals.maxent import MaxEnt
+from gosprl.strategies.rivals.min_frequency import MinFrequency
+from gosprl.strategies.rivals.weighted_maxent import WeightedMaxEnt
+from gosprl.strategies.rivals.zero_one_ucrl import ZeroOneUCRL
+from gosprl.strategies.rivals.zero_rmax import ZeroRMax
+from gosprl.strategies.rivals.zero_ucrl import ZeroUCRL
 
 __all__ = [
     "STRATEGIES",

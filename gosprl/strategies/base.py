@@ -10,7 +10,7 @@ from gosprl.errors import InputError
 
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
-    from gosprl.model import EmpiricalModel
+    from gosprl.model.empirical import EmpiricalModel
 
 
 @dataclass(frozen=True, eq=False)

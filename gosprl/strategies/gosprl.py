@@ -2,7 +2,7 @@
 
 An attempt k, started in state s at time t_k:
 
-1. The goals G_k are the under-sampled states, N < b for some pair or the state (`gosprl.goals` has the variants).
+1. The goals G_k are the under-sampled states, N < b for some pair or the state (variants: `gosprl.strategies.goals`).
 2. Plan the optimistic shortest path to G_k to a precision of 1 / (2 t_k). If s is itself a goal it is duplicated: the
    attempt starts in its non-goal copy, so at least one step is made.
 3. Walk until a goal is reached or nu(s, a) > max(U(s, a), 1), where U = N at the start of the attempt, samples at goals
@@ -27,15 +27,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.confidence import KL, Bernstein, Confidence, Known, as_family
+from gosprl.collecting.record import UNLIMITED
 from gosprl.errors import InputError
-from gosprl.focus import Focus
-from gosprl.goals import GOALS, History, Select, every
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
-from gosprl.planner import Workspace, row_costs
-from gosprl.record import UNLIMITED
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.focus import Focus
+from gosprl.planning.ssp import row_costs
+from gosprl.planning.workspace import Workspace
+from gosprl.sets.bernstein import Bernstein
+from gosprl.sets.families import as_family
+from gosprl.sets.intervals import Confidence
+from gosprl.sets.kl import KL
+from gosprl.sets.known import Known
 from gosprl.strategies.base import Attempt, GivenUp
+from gosprl.strategies.goals import GOALS, History, Select, every
 
 if TYPE_CHECKING:
     from gosprl._kernels import Ledger
@@ -52,7 +57,7 @@ class Gosprl:
     delta, confidence, scale
         Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
     goals
-        `"all"`, `"least-sampled"`, `"easiest"`, `"random"`, or a function as in `gosprl.goals`.
+        `"all"`, `"least-sampled"`, `"easiest"`, `"random"`, or a function as in `gosprl.strategies.goals`.
     costs
         Costs in [1, c_max]: an array [S] or [S, A], or a callable (model) -> such an array. By default 1.
     dynamics
@@ -64,8 +69,8 @@ class Gosprl:
     precision
         Of the plans; by default 1 / (2 t), and 1e-7 with known dynamics.
     planning
-        `"focused"`: plan where the attempt will walk (`gosprl.focus`), if goals are `"all"`, costs fixed, the sets ours
-        and known dynamics communicating; `"full"`: plan for all states each time, as Algorithm 1 is printed.
+        `"focused"`: plan where the attempt will walk (`gosprl.planning.focus`), if goals are `"all"`, costs fixed, the
+        sets ours and known dynamics communicating; `"full"`: plan for all states each time, as Algorithm 1 is printed.
     duplicate_start, random_ties
         False: sample an under-sampled state where an attempt would start; of actions that are equally good, also by
         what was seen of them, take the first.

@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gosprl import _checks
-from gosprl.confidence import Confidence
+from gosprl.collecting.record import UNLIMITED
 from gosprl.errors import GosprlError, InputError
-from gosprl.model import EmpiricalModel
-from gosprl.planner import Workspace
-from gosprl.record import UNLIMITED
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.workspace import Workspace
+from gosprl.sets.intervals import Confidence
 from gosprl.strategies.base import Attempt, GivenUp
 from gosprl.strategies.gosprl import Gosprl
 from gosprl.strategies.practical import Practical

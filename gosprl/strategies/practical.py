@@ -4,8 +4,8 @@ Walk by shortest paths to under-sampled states in sets a few hundredths as wide 
 needed wherever the walk comes, and choose among goals by what the fluid program says they are worth.
 
 1. In an under-sampled state, sample: of the actions still needed the one with the fewest visits, so that all are known
-   early. By the program's duals (`gosprl.fluid`) any needed sample is as good as any other, to first order: it has
-   to be taken some time. What can be lost is lost on steps that nobody asked for.
+   early. By the program's duals (`gosprl.planning.fluid`) any needed sample is as good as any other, to first order: it
+   has to be taken some time. What can be lost is lost on steps that nobody asked for.
 2. In a state that has all it needs, walk to one that does not. Nearest first, as in Algorithm 1, uses up what is near
    and leaves what is far for the end. The program's potential v says by how much being in a state is worth more than
    being in another, given all that is still to be collected; so ending at a goal g costs v(g) - min v, on top of the
@@ -14,7 +14,7 @@ needed wherever the walk comes, and choose among goals by what the fluid program
 
 The program is solved for the counts as they are, with what each row's set leaves to unseen successors going where the
 program likes, and again after some of the steps that it foresees. Up to FLUID_STATES states; beyond, by shortest
-paths alone, planned where the walk is (`gosprl.focus`).
+paths alone, planned where the walk is (`gosprl.planning.focus`).
 """
 
 import warnings
@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.confidence import KL, Intervals
+from gosprl.collecting.record import UNLIMITED
 from gosprl.errors import GosprlError, InputError
-from gosprl.fluid import Flow, solve_model
-from gosprl.model import EmpiricalModel
-from gosprl.record import UNLIMITED
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.fluid import Flow, solve_model
+from gosprl.sets.intervals import Intervals
+from gosprl.sets.kl import KL
 from gosprl.strategies.base import Attempt, GivenUp
 from gosprl.strategies.gosprl import Gosprl
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gosprl.model import EmpiricalModel
+from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.base import Attempt
 
 HORIZON = 10_000  # steps between two looks at an adaptive need

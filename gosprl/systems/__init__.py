@@ -3,7 +3,7 @@
 from typing import Any
 
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp.tabular import TabularMDP
 from gosprl.systems.tabular import Tabular
 
 

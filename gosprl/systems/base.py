@@ -4,8 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
-from gosprl.model import EmpiricalModel
-from gosprl.record import Ended, Record
+from gosprl.collecting.record import Ended, Record
+from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.base import Attempt
 
 

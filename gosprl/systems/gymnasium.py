@@ -14,10 +14,10 @@ import numpy as np
 from gymnasium import spaces
 
 from gosprl import _checks
+from gosprl.collecting.record import Ended, Record
+from gosprl.collecting.requirements import Found, Requirement, as_requirement
 from gosprl.errors import GosprlError, InputError
-from gosprl.model import EmpiricalModel
-from gosprl.record import Ended, Record
-from gosprl.requirements import Found, Requirement, as_requirement
+from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.base import Attempt
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.mdp import TabularMDP
-from gosprl.model import EmpiricalModel
-from gosprl.record import Ended, Record
-from gosprl.requirements import Requirement, as_requirement
+from gosprl.collecting.record import Ended, Record
+from gosprl.collecting.requirements import Requirement, as_requirement
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.base import Attempt
 
 BLOCK = 4096  # steps a compiled call

@@ -13,10 +13,10 @@ import gosprl
 from gosprl import InputError, PrecisionError, TabularMDP
 from gosprl.applications import diameter, estimate_diameter
 from gosprl.applications.common import Walk
-from gosprl.certificates import model_errors, slack
 from gosprl.envs import make
 from gosprl.envs.lower_bounds import epsilon_wheel, two_state_chain
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.sets.certificates import model_errors, slack
 
 PRECISION = 1e-6  # of optimistic times
 

@@ -13,9 +13,9 @@ import gosprl
 from gosprl import EmpiricalModel, InputError, TabularMDP
 from gosprl.applications import estimate_model
 from gosprl.applications.modest import Certified, Printed, more_samples, phi, requirement
-from gosprl.certificates import model_errors, slack
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.sets.certificates import model_errors, slack
 
 FALSE_ALARM = 1e-6
 RIVER = make("riverswim6")
@@ -358,7 +358,7 @@ def test_eta_is_positive(eta):
         ({"alpha_b": 0.1}, "alpha_b: multiplies the printed requirement; with rule='certified' there is none"),
         ({"alpha_b": 0, "rule": "paper"}, "alpha_b: expected a positive finite number, got 0"),
         ({"alpha_b": np.nan, "rule": "paper"}, "alpha_b: expected a positive finite number, got nan"),
-        ({"confidence": gosprl.confidence.Known(RIVER)}, "confidence: expected intervals on the successors"),
+        ({"confidence": gosprl.sets.known.Known(RIVER)}, "confidence: expected intervals on the successors"),
     ],
 )
 def test_other_bad_input(options, words):

@@ -14,9 +14,9 @@ import gosprl
 from gosprl import CollectionError, InputError, TabularMDP
 from gosprl.applications import learn_policy, policy
 from gosprl.applications.policy import PLAY, Discounted, _fewest, allocate
-from gosprl.certificates import mean_intervals, slack
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.sets.certificates import mean_intervals, slack
 
 
 def with_rewards(mdp, rewards, noise="bernoulli"):

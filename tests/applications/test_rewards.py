@@ -9,9 +9,9 @@ import gosprl
 from gosprl import EmpiricalModel, InputError, TabularMDP
 from gosprl.applications import estimate_rewards
 from gosprl.applications.rewards import Certified
-from gosprl.certificates import mean_intervals
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.sets.certificates import mean_intervals
 
 FALSE_ALARM = 1e-6
 RIVER = make("riverswim6")

@@ -9,7 +9,7 @@ import pytest
 import gosprl
 from gosprl.envs.chains import noisy_riverswim, riverswim, toy3, wheel
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp.tabular import TabularMDP
 
 DOMAINS = json.loads((Path(__file__).parents[1] / "data" / "domains.json").read_text())["domains"]
 

@@ -20,7 +20,7 @@ from gosprl import envs
 from gosprl.envs.registration import FAMILIES, READY, register
 from gosprl.envs.tabular_env import TabularEnv
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp.tabular import TabularMDP
 
 LEVEL = 1e-6
 PARAMETERS = {

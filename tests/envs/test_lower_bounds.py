@@ -13,7 +13,7 @@ from gosprl.envs.lower_bounds import (
     two_state_chain,
 )
 from gosprl.errors import InputError
-from gosprl.mdp import TabularMDP
+from gosprl.mdp.tabular import TabularMDP
 
 
 @pytest.mark.parametrize("q", [1, 0.5, 0.01])

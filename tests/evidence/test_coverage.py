@@ -8,8 +8,8 @@ import pytest
 
 import gosprl
 from evidence.coverage import ACTIONS, FALSE_ALARM, STATES, Snapshots, failures, p_value
-from gosprl.confidence import FAMILIES
-from gosprl.rows import Rows
+from gosprl.mdp.rows import Rows
+from gosprl.sets.families import FAMILIES
 
 RUNS, VISITS = 120, 200
 

@@ -7,7 +7,7 @@ from scipy import stats
 import gosprl
 from gosprl import Collector, InputError, Intervals, TabularMDP
 from gosprl.envs import make
-from gosprl.planner import Workspace
+from gosprl.planning.workspace import Workspace
 from gosprl.strategies import Gosprl
 
 LEVEL = 1e-4  # two-sided false-alarm rate of each comparison of means

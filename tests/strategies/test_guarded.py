@@ -8,8 +8,8 @@ import pytest
 
 import gosprl
 from gosprl import InputError, TabularMDP
+from gosprl.collecting.record import UNLIMITED
 from gosprl.envs import make
-from gosprl.record import UNLIMITED
 from gosprl.strategies import Gosprl, Guarded, Practical, Random
 from gosprl.strategies.base import Attempt
 

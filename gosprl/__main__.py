@@ -1,0 +1,5 @@
+"""`python -m gosprl`: the command line."""
+
+from gosprl.cli import main
+
+main()

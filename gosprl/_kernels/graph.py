@@ -1,0 +1,211 @@
+"""Which states can reach the goals, and lightest paths to them."""
+
+import math
+
+import numpy as np
+
+from gosprl._kernels._jit import jit
+from gosprl._kernels.constants import FAR, TINY
+from gosprl._kernels.sets import is_open, stays_alive
+
+
+@jit
+def search_back(sets, goal, alive, usable, reached, queue):
+    """Mark in `reached` the states that can get to a goal with positive probability by usable rows; how many."""
+    S = len(goal)
+    n = 0
+    for s in range(S):
+        reached[s] = goal[s]
+        if goal[s]:
+            queue[n] = s
+            n += 1
+    done = 0
+    pred_ptr = np.zeros(1, dtype=np.int64)
+    pred = np.zeros(0, dtype=np.int32)
+    while True:
+        before = n
+        for s in range(S):  # an open row gets to any reached state that it has not seen
+            if alive[s] and not reached[s]:
+                for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                    if usable[r] and is_open(sets, r):
+                        seen = 0
+                        for j in range(sets.begin[r], sets.end[r]):
+                            seen += reached[sets.succ[j]]
+                        if n > seen:
+                            reached[s] = True
+                            queue[n] = s
+                            n += 1
+                            break
+        if n == before and done == n:
+            return n
+        if len(pred_ptr) == 1:
+            pred_ptr, pred = predecessors(sets, alive, usable, reached)
+        while done < n:
+            x = queue[done]
+            done += 1
+            for i in range(pred_ptr[x], pred_ptr[x + 1]):
+                s = pred[i]
+                if not reached[s]:
+                    reached[s] = True
+                    queue[n] = s
+                    n += 1
+
+
+@jit
+def predecessors(sets, alive, usable, reached):
+    """For each state, the alive and not yet reached states with a usable row that can lead there."""
+    S = len(alive)
+    ptr = np.zeros(S + 2, dtype=np.int64)
+    pred = np.zeros(0, dtype=np.int32)
+    for fill in range(2):  # first count, then fill
+        for s in range(S):
+            if alive[s] and not reached[s]:
+                for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                    if usable[r]:
+                        for j in range(sets.begin[r], sets.end[r]):
+                            if sets.lower[j] > 0 or (sets.slack[r] > TINY and sets.upper[j] > 0):
+                                x = sets.succ[j]
+                                if fill:
+                                    pred[ptr[x + 1]] = s
+                                    ptr[x + 1] += 1
+                                else:
+                                    ptr[x + 2] += 1
+        if not fill:
+            for x in range(S):
+                ptr[x + 2] += ptr[x + 1]
+            pred = np.empty(ptr[S + 1], dtype=np.int32)
+    return ptr, pred
+
+
+@jit(nogil=True)
+def reach(sets, goal, alive, usable):
+    """Fill `alive`: the states from which a goal can be reached surely, nature helping, by the rows that are `usable`.
+
+    What does not stay among the alive is taken out of `usable`. The alive are the largest set X such that from each of
+    its states, by rows that can be kept inside X, a goal is reached with positive probability. Rows of goals belong to
+    the goals' non-goal copies.
+    """
+    S = len(goal)
+    alive[:] = True
+    n_alive = S
+    reached = np.zeros(S, dtype=np.bool_)
+    queue = np.empty(S, dtype=np.int64)
+    while True:
+        n = search_back(sets, goal, alive, usable, reached, queue)
+        if n == n_alive:
+            return
+        n_alive = n
+        alive[:] = reached
+        for r in range(len(usable)):
+            usable[r] = usable[r] and stays_alive(sets, r, alive, n_alive)
+
+
+@jit(nogil=True)
+def reversed_edges(sets, cost, usable):
+    """The graph from successors to states, (ptr [S + 1], states, weights): an edge weighs c / upper.
+
+    That is the cost of retrying until the edge is taken, if it is as likely as it can be.
+    """
+    S = len(sets.row_ptr) - 1
+    ptr = np.zeros(S + 2, dtype=np.int64)
+    state = np.empty(0, dtype=np.int32)
+    weight = np.empty(0)
+    for fill in range(2):  # first count, then fill
+        for s in range(S):
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                if usable[r]:
+                    for j in range(sets.begin[r], sets.end[r]):
+                        x = sets.succ[j]
+                        if sets.upper[j] > 0 and x != s:
+                            if fill:
+                                state[ptr[x + 1]] = s
+                                weight[ptr[x + 1]] = min(cost[r] / sets.upper[j], FAR)
+                                ptr[x + 1] += 1
+                            else:
+                                ptr[x + 2] += 1
+        if not fill:
+            for x in range(S):
+                ptr[x + 2] += ptr[x + 1]
+            state = np.empty(ptr[S + 1], dtype=np.int32)
+            weight = np.empty(ptr[S + 1])
+    return ptr[: S + 1], state, weight
+
+
+@jit(nogil=True)
+def lightest_paths(ptr, state, weight, dist):
+    """Lower `dist` [S] to the lightest way from any state: Dijkstra's algorithm from all finite ones at once."""
+    S = len(dist)
+    heap = np.empty(S, dtype=np.int64)
+    place = np.full(S, -1, dtype=np.int64)  # in the heap
+    n = 0
+    for s in range(S):
+        if dist[s] < math.inf:
+            heap[n] = s
+            n += 1
+            sift_up(heap, place, dist, n - 1)
+    while n > 0:
+        x = heap[0]
+        n -= 1
+        if n > 0:
+            heap[0] = heap[n]
+            sift_down(heap, place, dist, n)
+        place[x] = S  # done
+        for i in range(ptr[x], ptr[x + 1]):
+            s = state[i]
+            if place[s] < S and dist[x] + weight[i] < dist[s]:
+                dist[s] = dist[x] + weight[i]
+                if place[s] < 0:
+                    heap[n] = s
+                    place[s] = n
+                    n += 1
+                sift_up(heap, place, dist, place[s])
+
+
+@jit(nogil=True)
+def sift_up(heap, place, dist, i):
+    """Move the entry at i up to where it belongs."""
+    s = heap[i]
+    while i > 0 and dist[heap[(i - 1) // 2]] > dist[s]:
+        heap[i] = heap[(i - 1) // 2]
+        place[heap[i]] = i
+        i = (i - 1) // 2
+    heap[i] = s
+    place[s] = i
+
+
+@jit(nogil=True)
+def sift_down(heap, place, dist, n):
+    """Move the first of n entries down to where it belongs."""
+    s, i = heap[0], 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and dist[heap[child + 1]] < dist[heap[child]]:
+            child += 1
+        if dist[heap[child]] >= dist[s]:
+            break
+        heap[i] = heap[child]
+        place[heap[i]] = i
+        i = child
+    heap[i] = s
+    place[s] = i
+
+
+@jit(nogil=True)
+def head_start(sets, cost, goal, usable, v):
+    """Values to begin with: the lightest path to a goal, with every edge retried until it is taken.
+
+    Nearly the right order of the states, which in-place sweeps live on. An unseen goal is an edge, too.
+    """
+    n_goals = 0
+    for s in range(len(goal)):
+        n_goals += goal[s]
+        v[s] = 0.0 if goal[s] else math.inf
+    for s in range(len(goal)):
+        if not goal[s]:
+            for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
+                if usable[r] and is_open(sets, r):
+                    v[s] = min(v[s], cost[r] / min(sets.total[r], sets.slack[r], sets.each[r] * n_goals))
+    ptr, state, weight = reversed_edges(sets, cost, usable)
+    lightest_paths(ptr, state, weight, v)

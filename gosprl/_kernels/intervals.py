@@ -1,0 +1,128 @@
+"""Confidence intervals from KL divergences."""
+
+import math
+
+from gosprl._kernels._jit import jit
+
+
+@jit
+def kl_upper(k, n, budget):
+    """Upper end of {q : n kl(k/n, q) <= budget}.
+
+    Newton's method on a convex increasing function, from a point at or beyond the root (the smaller of two bounds): the
+    iterates fall towards the root and never pass it, so the result errs outwards.
+    """
+    x = budget / n
+    if k == 0:
+        return -math.expm1(-x)
+    if k == n:
+        return 1.0
+    p = k / n
+    entropy = p * math.log(p) + (1 - p) * math.log(1 - p)
+    q = min(p + math.sqrt(x / 2), 1 - math.exp((entropy - x) / (1 - p)))
+    if q <= p:
+        return p
+    for _ in range(60):
+        if q >= 1:
+            return 1.0
+        excess = entropy - p * math.log(q) - (1 - p) * math.log(1 - q) - x
+        step = excess * q * (1 - q) / (q - p)
+        if step <= 1e-15:
+            break
+        q -= step
+        if q <= p:
+            return p
+    return q
+
+
+@jit
+def unseen_end(n, log_one, scale):
+    """Upper end of each successor not yet seen in n visits; log_one = L = log(P / delta_0).
+
+    Sum_x p(x) 1{x not seen} / (1 - p(x))^n is a martingale of mean 1, so it stays below P / delta_0 but for a
+    probability of delta_0 / P. Weighing by p(x) takes log(1 / p(x)) of each x where a union over all would take log S:
+    n log(1 / (1 - p(x))) < L + log(1 / p(x)). So p(x) is at most q = 1 - exp(-L / n), or the right side is at most
+    L + log(1 / q), and p(x) is at most the end for that, which is no less than q.
+    """
+    q = -math.expm1(-log_one / n)
+    return -math.expm1(-scale * (log_one - math.log(q)) / n)
+
+
+@jit
+def unseen_cap(first, n, S, log_a, log_b, scale):
+    """Cap on the mass of all successors not yet seen in n visits: the least that any moment so far has shown.
+
+    While i successors were known, the mass of the others was at most 1 - exp(-x) with either
+    (a) x = [log C(S, i) + log(i (i + 1)) + log(P / delta_a)] / visits,   log_a = log(P / delta_a),
+    (b) x = [log(i (i + 1)) + log(P / delta_b)] / visits since the i-th appeared,   log_b = log(P / delta_b).
+    The unseen mass only falls, so all these bounds hold now. `first` are the visits of first appearance, increasing;
+    0 where unknown, and then the bounds that would need them are left out.
+    """
+    known = len(first)
+    least = math.inf
+    choose = 0.0
+    for i in range(1, known + 1):
+        choose += math.log((S - i + 1) / i)
+        if i == known:
+            last = n
+        elif first[i] > 0:
+            last = first[i] - 1
+        else:
+            continue
+        union = math.log(i * (i + 1.0))
+        least = min(least, (choose + union + log_a) / last)
+        if first[i - 1] > 0 and last > first[i - 1]:
+            least = min(least, (union + log_b) / (last - first[i - 1]))
+    return -math.expm1(-scale * least)
+
+
+@jit
+def kl_end(table, k, n, log_kl, scale):
+    """`kl_upper` at n visits' budget; looked up in `table` where that is long enough, and kept there.
+
+    The end for count k stands at n (n + 1) / 2 + k; what is negative was not yet asked for.
+    """
+    i = n * (n + 1) // 2 + k
+    if i < len(table) and table[i] >= 0:
+        return table[i]
+    end = kl_upper(k, n, scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
+    if i < len(table):
+        table[i] = end
+    return end
+
+
+@jit
+def kl_intervals(
+    ptr, count, first, visits, S, closed, log_kl, log_one, log_a, log_b, scale, table, lower, upper, each, total
+):
+    """Fill the ends and caps of rows with the given counts; log_kl = log(M / delta_1), M the possible transitions.
+
+    `table` has the ends known for this log_kl and scale. If `closed`, there is nothing but the stored successors.
+    """
+    for r in range(len(visits)):
+        n = visits[r]
+        each[r] = total[r] = 0.0 if closed else 1.0
+        if closed and ptr[r + 1] - ptr[r] == 1:
+            lower[ptr[r]] = upper[ptr[r]] = 1.0
+        elif n == 0:
+            for j in range(ptr[r], ptr[r + 1]):
+                lower[j], upper[j] = 0.0, 1.0
+        else:
+            for j in range(ptr[r], ptr[r + 1]):
+                lower[j] = 1.0 - kl_end(table, n - count[j], n, log_kl, scale)
+                upper[j] = kl_end(table, count[j], n, log_kl, scale)
+            if not closed:
+                each[r] = unseen_end(n, log_one, scale)
+                total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], n, S, log_a, log_b, scale)
+
+
+@jit
+def kl_means(total, visits, budget, lower, upper):
+    """Fill the ends {q : n kl(total/n, q) <= budget} of means of n numbers in [0, 1]; [0, 1] where there are none."""
+    for i in range(len(visits)):
+        n = visits[i]
+        lower[i], upper[i] = 0.0, 1.0
+        if n > 0:
+            k = min(max(total[i], 0.0), float(n))
+            upper[i] = kl_upper(k, n, budget[i])
+            lower[i] = 1.0 - kl_upper(n - k, n, budget[i])

@@ -1,0 +1,98 @@
+"""The confidence sets as the planner reads them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl._kernels._jit import jit
+from gosprl._kernels.constants import FEASIBLE, FIRST_CAPACITY, TINY
+
+
+class Sets(NamedTuple):
+    """The plausible dynamics as the planner reads them (see `gosprl.sets.Intervals`), with each row's slack."""
+
+    row_ptr: NDArray[np.int64]  # [S + 1]
+    begin: NDArray[np.int64]  # [R] where the stored successors of a row begin
+    end: NDArray[np.int64]  # [R] and end
+    succ: NDArray[np.int32]  # [nnz], reordered by the planner within rows
+    lower: NDArray[np.float64]  # [nnz]
+    upper: NDArray[np.float64]  # [nnz]
+    each: NDArray[np.float64]  # [R]
+    total: NDArray[np.float64]  # [R]
+    slack: NDArray[np.float64]  # [R] 1 - sum of the lower ends
+
+
+@jit
+def check_rows(ptr, succ, lower, upper, each, total, S, slack):
+    """Fill `slack`; the first row that is out of place, the first whose set is empty (-1 if none), and whether any has
+    slack. In place: slots follow those before, and successors are states.
+    """
+    open_rows = False
+    for r in range(len(each)):
+        if not 0 <= ptr[r] <= ptr[r + 1] <= len(succ):
+            return r, -1, open_rows
+        floor = 0.0
+        room = min(total[r], (S - (ptr[r + 1] - ptr[r])) * each[r])
+        for j in range(ptr[r], ptr[r + 1]):
+            if not 0 <= succ[j] < S:
+                return r, -1, open_rows
+            if not (0 <= lower[j] <= upper[j] <= 1):
+                return -1, r, open_rows
+            floor += lower[j]
+            room += upper[j]
+        if not (floor <= 1 + FEASIBLE and room >= 1 - FEASIBLE and each[r] >= 0 and total[r] >= 0):
+            return -1, r, open_rows
+        slack[r] = 1.0 - floor
+        open_rows = open_rows or slack[r] > TINY
+    return -1, -1, open_rows
+
+
+@jit
+def replace_rows(sets, room, used, rows, ptr, succ, lower, upper, each, total, done):
+    """Overwrite the sets of rows[done:] by new ones; the first for which the arrays have no room, or len(rows).
+
+    `room` [R] is where a row's slots end, `used` [1] where the free ones begin.
+    """
+    for i in range(done, len(rows)):
+        r = rows[i]
+        n = ptr[i + 1] - ptr[i]
+        if sets.begin[r] + n > room[r]:
+            capacity = max(FIRST_CAPACITY, 2 * n)
+            if used[0] + capacity > len(sets.succ):
+                return i
+            sets.begin[r] = used[0]
+            used[0] += capacity
+            room[r] = used[0]
+        begin = sets.begin[r]
+        sets.end[r] = begin + n
+        floor = 0.0
+        for k in range(n):
+            j = ptr[i] + k
+            sets.succ[begin + k] = succ[j]
+            sets.lower[begin + k] = lower[j]
+            sets.upper[begin + k] = upper[j]
+            floor += lower[j]
+        sets.each[r] = each[i]
+        sets.total[r] = total[i]
+        sets.slack[r] = 1.0 - floor
+    return len(rows)
+
+
+@jit
+def stays_alive(sets, r, alive, n_alive):
+    """Whether the set of row r holds a distribution on the states that are alive."""
+    room, seen = 0.0, 0
+    for j in range(sets.begin[r], sets.end[r]):
+        if alive[sets.succ[j]]:
+            room += sets.upper[j]
+            seen += 1
+        elif sets.lower[j] > 0:
+            return False
+    return room + min(sets.total[r], sets.each[r] * (n_alive - seen)) >= 1 - FEASIBLE
+
+
+@jit
+def is_open(sets, r):
+    """Whether successors never seen can get mass from row r."""
+    return sets.slack[r] > TINY and sets.each[r] > 0 and sets.total[r] > 0

@@ -1,0 +1,42 @@
+"""The command line: the verbs and where they are."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import gosprl
+from gosprl.cli import applications as cli_applications
+from gosprl.cli import collect, domains
+from gosprl.cli import reproduce as cli_reproduce
+from gosprl.cli.shared import (
+    exits,
+)
+
+app = typer.Typer(
+    name="gosprl",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    help="Collect samples of every state-action pair of a system that can only be stepped through, in few steps.\n\n"
+    "Example: `gosprl collect four_room43 --need 10 --seed 0`",
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    if version:
+        print(gosprl.__version__)
+        raise typer.Exit()
+
+
+app.command()(exits(collect.collect))
+app.command()(exits(domains.domains))
+cli_applications.register(app)
+cli_reproduce.register(app)
+
+
+def main() -> None:
+    """The `gosprl` command."""
+    sys.exit(app())

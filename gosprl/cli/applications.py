@@ -1,0 +1,310 @@
+"""The verbs of the command line for `gosprl.applications`, one for each function, with the same words.
+
+Each is its options and a call of `gosprl.cli.answers.run`, which walks, prints, saves and exits.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import gosprl
+from gosprl import _checks, applications
+from gosprl.applications.goal_free import row_costs
+from gosprl.cli.answers import Asked, run
+from gosprl.cli.shared import AsJson, Env, MaxSteps, Seed, Settings, array, environment, exits, samples
+from gosprl.systems import as_system
+
+PANEL = "What the samples are for"
+
+Delta = Annotated[float, typer.Option(help="The answer may be wrong with this probability.")]
+Sets = Annotated[str, typer.Option(help="Confidence sets: kl or bernstein.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.npz", help="Save the answer as arrays, named as with --json.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite FILE.npz if it exists.")]
+Rewards = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.npy", help="Mean rewards of one of our domains: [S, A], or [S], the same for all actions."
+    ),
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="bernoulli|none",
+        help="Of these rewards: bernoulli earns 1 with the mean as probability, none the mean.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Make these verbs known to the command line."""
+    for verb in (
+        find_treasure,
+        estimate_model,
+        estimate_diameter,
+        explore_all_goals,
+        learn_policy,
+        best_state,
+        estimate_rewards,
+    ):
+        app.command(rich_help_panel=PANEL)(exits(verb))
+
+
+def find_treasure(
+    env: Env,
+    need: Annotated[str, typer.Option(help="Samples of every pair, or an .npy file with [S] or [S, A].")] = "1",
+    threshold: Annotated[float | None, typer.Option(help="Stop at the first reward above this.")] = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search ENV for a reward that may be hidden at any pair.
+
+    Stops at the first reward above THRESHOLD; without one, when every pair has been sampled NEED times, and names the
+    pair with the largest mean. More than one sample is needed where the reward is paid only sometimes.
+
+    Example: `gosprl find-treasure riverswim6 --threshold 0.5 --seed 0`
+
+    Example: `gosprl find-treasure FrozenLake-v1 --threshold 0.5 --need 20 --seed 0 --json`
+    """
+    system = _paid(environment(env, settings), rewards, noise, needed=threshold is not None)
+    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    run("searching", asked, applications.find_treasure, {"need": samples(need), "threshold": threshold})
+
+
+def estimate_model(
+    env: Env,
+    eta: Annotated[float, typer.Option(help="How far the estimate of each pair's next states may be off.")],
+    norm: Annotated[str, typer.Option(help="l1: in the sum over next states; max: in each of them.")] = "l1",
+    rule: Annotated[
+        str, typer.Option(help="When it is enough: certified (by the sets), paper (the printed number) or decreasing.")
+    ] = "certified",
+    alpha_b: Annotated[
+        float | None, typer.Option(help="Multiplies the printed number: paper by default 1, decreasing 0.01.")
+    ] = None,
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the dynamics of every pair of ENV to within ETA (MODEST, RMODEST).
+
+    The answer has the transitions seen (s, a, s_next, count) and `eta`, how far each pair's frequencies may be off.
+
+    Example: `gosprl estimate-model riverswim6 --eta 0.2 --norm max --seed 0`
+
+    Example: `gosprl estimate-model FrozenLake-v1 --eta 0.5 --norm max --seed 0 --json`
+    """
+    asked = Asked(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    options = {"eta": eta, "norm": norm, "rule": rule, "alpha_b": alpha_b}
+    run("estimating the model", asked, applications.estimate_model, options)
+
+
+def estimate_diameter(
+    env: Env,
+    epsilon: Annotated[float, typer.Option(help="Accuracy: bounds within (1 + 2 eps (1 + eps)) (1 + eps), eps <= 1.")],
+    rule: Annotated[
+        str,
+        typer.Option(help="doubling (the paper's), certified (far fewer steps) or paper (with the printed numbers)."),
+    ] = "doubling",
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bound the diameter of ENV from above and below: the longest of the shortest ways between two states.
+
+    The answer has `lower` and `diameter`, its bounds, and `values`, optimistic times between all states.
+
+    Example: `gosprl estimate-diameter riverswim6 --epsilon 0.5 --rule certified --seed 0`
+    """
+    asked = Asked(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    options = {"epsilon": epsilon, "rule": rule}
+    run("estimating the diameter", asked, applications.estimate_diameter, options)
+
+
+def explore_all_goals(
+    env: Env,
+    epsilon: Annotated[float, typer.Option(help="How much more than the best a policy may cost.")],
+    c_min: Annotated[float, typer.Option(help="The least cost that will be asked for, in (0, 1].")] = 0.0,
+    theta: Annotated[
+        float | None, typer.Option(help="For costs that may be 0: compare with policies at most this much slower.")
+    ] = None,
+    rule: Annotated[str, typer.Option(help="certified (until the sets prove it) or paper.")] = "certified",
+    diameter: Annotated[float | None, typer.Option(help="Of ENV, or an upper bound, if it is known.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="The constant of the paper's rule, by default 1.")] = None,
+    goal: Annotated[int | None, typer.Option(help="Print the policy that goes to this state.")] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.npy", help="Of the steps to GOAL, [S] or [S, A], in [c_min, 1]; by default 1."),
+    ] = None,
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Explore ENV until near-optimal policies can be planned for any goal and any costs, without another step.
+
+    One of C_MIN and THETA must be given. The answer has the transitions seen (s, a, s_next, count), `proved`, by how
+    much more than the best policies may cost, and with GOAL its `policy` and `values`, what that costs from each state.
+
+    Example: `gosprl explore-all-goals riverswim --set states=3 --epsilon 1 --c-min 0.5 --goal 2 --seed 0`
+    """
+    asked = Asked(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    options = {
+        "epsilon": epsilon,
+        "c_min": c_min,
+        "theta": math.inf if theta is None else theta,
+        "rule": rule,
+        "diameter": diameter,
+        "alpha": alpha,
+    }
+    more, listed = _for_goal(asked.system, goal, costs, c_min)
+    run("exploring", asked, applications.explore_all_goals, options, more, listed)
+
+
+def learn_policy(
+    env: Env,
+    gamma: Annotated[float, typer.Option(help="Discount, in (0, 1).")],
+    epsilon: Annotated[float, typer.Option(help="How much less than the best the policy may earn.")],
+    allocation: Annotated[
+        str, typer.Option(help="Samples: bespoke (where good policies need them) or uniform.")
+    ] = "bespoke",
+    rewards: Rewards = None,
+    noise: Noise = None,
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a policy for the discounted rewards of ENV, within EPSILON of the best from every state.
+
+    Rewards must be in [0, 1]. The answer has the `policy`, and what it earns from each state: at least `lower`, and
+    none earns more than `upper`.
+
+    Example: `gosprl learn-policy riverswim6 --gamma 0.9 --epsilon 1 --seed 0`
+    """
+    system = _paid(environment(env, settings), rewards, noise)
+    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
+    run("learning a policy", asked, applications.learn_policy, options, listed=("policy", "lower", "upper"))
+
+
+def best_state(
+    env: Env,
+    budget: Annotated[
+        int | None, typer.Option(help="Decide with so many samples; by default until DELTA is reached.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Without a budget: a state this much below the best will do.")] = 0.0,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the state of ENV with the largest mean reward.
+
+    With a BUDGET by Successive Rejects; without, by elimination until it is the best with probability 1 - DELTA.
+    Rewards must be in [0, 1], and the same for all actions of a state, as --rewards with an array [S] makes them.
+
+    Example: `gosprl best-state riverswim6 --rewards means.npy --noise bernoulli --budget 500 --seed 0`
+
+    Example: `gosprl best-state FrozenLake-v1 --epsilon 0.2 --delta 0.05 --seed 0`
+    """
+    system = _paid(environment(env, settings), rewards, noise)
+    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    run("comparing states", asked, applications.best_state, {"budget": budget, "epsilon": epsilon})
+
+
+def estimate_rewards(
+    env: Env,
+    epsilon: Annotated[float, typer.Option(help="How far the mean reward of each pair may be off.")],
+    rewards: Rewards = None,
+    noise: Noise = None,
+    seed: Seed = None,
+    delta: Delta = 0.1,
+    confidence: Sets = "kl",
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    save: Out = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the mean reward of every pair of ENV to within EPSILON.
+
+    Rewards must be in [0, 1]. The answer has `rewards` and `radius`, how far each may be off.
+
+    Example: `gosprl estimate-rewards riverswim6 --noise bernoulli --epsilon 0.2 --seed 0`
+    """
+    system = _paid(environment(env, settings), rewards, noise)
+    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    run("estimating rewards", asked, applications.estimate_rewards, {"epsilon": epsilon})
+
+
+def _paid(system: Any, file: Path | None, noise: str | None, needed: bool = True) -> Any:
+    """The system with the rewards that were given, or its own."""
+    if not isinstance(system, gosprl.TabularMDP):
+        if file is not None or noise is not None:
+            raise gosprl.InputError("rewards, noise: only for our own domains; a Gymnasium environment has its own")
+        return system
+    if file is not None:
+        return system.with_rewards(array("rewards", file), noise or system.noise)
+    if system.rewards is None and (needed or noise is not None):
+        raise gosprl.InputError(
+            f"rewards: {system.name} has none; give them, --rewards FILE.npy with means [S, A] = "
+            f"({system.num_states}, {system.num_actions}) or [S] = ({system.num_states},), in [0, 1]"
+        )
+    if noise is None or system.rewards is None:
+        return system
+    return system.with_rewards(system.rows.to_dense(system.rewards), noise)
+
+
+def _for_goal(
+    system: Any, goal: int | None, file: Path | None, c_min: float
+) -> tuple[Callable[[applications.Explored], dict[str, Any]], tuple[str, ...]]:
+    """What to tell of the policy for a goal, and what of that to list; checked now, not after the walk."""
+    if goal is None:
+        if file is not None:
+            raise gosprl.InputError("costs: to which goal? Give it as well, --goal STATE")
+        return lambda explored: {}, ()
+    costs = None if file is None else array("costs", file)
+    rows = as_system(system).model().rows
+    target = _checks.index("goal", goal, rows.num_states, "a state")
+    row_costs(costs, rows, c_min)
+
+    def plans(explored: applications.Explored) -> dict[str, Any]:
+        return {"goal": target, "policy": explored.policy(target, costs), "values": explored.values(target, costs)}
+
+    return plans, ("policy", "values")

@@ -1,0 +1,130 @@
+"""`gosprl collect`."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.progress import BarColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+import gosprl
+from gosprl.cli.shared import (
+    AsJson,
+    Env,
+    MaxSteps,
+    Seed,
+    Settings,
+    announce_compiling,
+    environment,
+    live,
+    out,
+    print_error,
+    samples,
+    summary,
+)
+
+
+def collect(
+    env: Env,
+    need: Annotated[
+        str, typer.Option(help="Samples: a number for every pair, or an .npy file with [S] or [S, A].")
+    ] = "1",
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="guarded (default), gosprl (given an option that only it has), practical, random; or a rival: "
+            "zero_one_ucrl, zero_ucrl, maxent, weighted_maxent, min_frequency, zero_rmax."
+        ),
+    ] = None,
+    seed: Seed = None,
+    max_steps: MaxSteps = None,
+    confidence: Annotated[str | None, typer.Option(help="Confidence sets: kl (default) or bernstein.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Width of the sets (default 1); below 1 no guarantee.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Confidence level (default 0.1).")] = None,
+    goals: Annotated[str | None, typer.Option(help="all (default), least-sampled, easiest or random.")] = None,
+    reach: Annotated[float | None, typer.Option(help="Give up states that are more than this many steps away.")] = None,
+    planning: Annotated[str | None, typer.Option(help="focused (default), or full: for all states each time.")] = None,
+    known: Annotated[bool, typer.Option("--known", help="Plan with the true dynamics (our domains only).")] = False,
+    settings: Settings = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Beside the fluid limit and a random walk.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Collect samples of every state-action pair, in as few steps as possible.
+
+    Walks ENV until every pair has been sampled NEED times. Exit status 0 if all was met, 1 if it stopped before.
+
+    Example: `gosprl collect four_room43 --need 10 --seed 0`
+
+    Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --json`
+    """
+    system = environment(env, settings)
+    if known and not isinstance(system, gosprl.TabularMDP):
+        raise gosprl.InputError("known: only our own domains tell their dynamics")
+    if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
+        raise gosprl.InputError("compare: only for our own domains, and not with --json")
+    given = {
+        "confidence": confidence,
+        "scale": scale,
+        "delta": delta,
+        "goals": goals,
+        "reach": reach,
+        "planning": planning,
+    }
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if known:
+        options["dynamics"] = system
+    announce_compiling()
+    try:
+        with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of states met"), total=1.0) as bar:
+            result = gosprl.collect(
+                *(system, samples(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
+            )
+    except gosprl.CollectionError as error:
+        print_error(error)
+        result = error.result
+    if as_json:
+        keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
+        known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
+        print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}, **known_limit}))
+    else:
+        out.print(summary(env, result))
+        if isinstance(system, gosprl.TabularMDP):
+            if system.map is not None:
+                out.print(_heat_map(system.map, result.counts.sum(axis=1)), soft_wrap=True)
+            if compare:
+                _compare(system, samples(need), result, seed)
+    if result.stop == "interrupted":
+        raise typer.Exit(130)
+    raise typer.Exit(0 if result.met else 1)
+
+
+def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:
+    """The map with the visits of each state, shaded."""
+    width = len(str(visits.max())) + 1
+    text = Text("visits\n")
+    state = 0
+    for line in lines:
+        for character in line:
+            if character == "#":
+                text.append("#" * width, style="dim")
+                continue
+            heat = int(255 * (visits[state] / max(1, visits.max())) ** 0.5)
+            colour = "rgb(255,255,255)" if heat < 170 else "rgb(0,0,0)"
+            text.append(f"{visits[state]:>{width}}", style=f"{colour} on rgb({heat},{heat // 2},{64 - heat // 4})")
+            state += 1
+        text.append("\n")
+    return text
+
+
+def _compare(mdp: gosprl.TabularMDP, need: Any, result: gosprl.Result, seed: int | None) -> None:
+    limit = gosprl.fluid_limit(mdp, need)
+    table = Table(title="steps to the same end", box=SIMPLE_HEAD)
+    for title in ("", "steps", "x fluid limit"):
+        table.add_column(title, justify="left" if not title else "right")
+    walk = gosprl.collect(mdp, need, strategy="random", seed=seed, max_steps=1000 * max(1, result.steps))
+    rows = (("fluid limit: no collector needs fewer on average", limit), ("this run", float(result.steps)))
+    for name, steps in (*rows, ("random walk" + ("" if walk.met else " (stopped)"), float(walk.steps))):
+        table.add_row(name, f"{steps:,.0f}", f"{steps / limit:.2f}" if limit > 0 else "-")
+    out.print(table)

@@ -1,0 +1,1 @@
+"""Collecting: the collector, what it records, what is needed, what comes of it."""

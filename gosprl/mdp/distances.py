@@ -1,0 +1,154 @@
+"""Hitting times of a known MDP: one shortest-path problem per goal, solved to a certified relative error.
+
+Each goal's iteration starts at the lightest path of the graph in which an edge weighs c(s, a) / p(s'|s, a), the cost of
+retrying until it is taken: nearly the right order of the states, which in-place sweeps live on. Goals share nothing but
+what is only read, so threads solve them side by side, and their number does not change a bit of the result.
+
+Doubles can certify 1e-9 while times stay below about a million waits; beyond, `PrecisionError` is raised.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.errors import PrecisionError
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.solution import METHODS, solve
+from gosprl.planning.workspace import as_sets
+from gosprl.progress import GoalProgress
+from gosprl.sets.intervals import Confidence, Intervals
+
+RELATIVE_ERROR = 1e-9
+OPTIMISTIC_ERROR = 1e-6  # of optimistic times: the sets are far wider
+
+Column = NDArray[np.float64]  # [S] D_{ss'} of one goal s'
+
+
+def hitting_times(mdp: TabularMDP, workers: int | None = None, progress: Any = None) -> NDArray[np.float64]:
+    """[S, S] D_{ss'}, certified to a relative error of 1e-9 (see `gosprl.planning.ssp`); inf if unreachable."""
+    S = mdp.num_states
+    D = np.empty((S, S))  # goal by goal
+
+    def store(i: int, column: Column) -> None:
+        D[i] = column
+
+    _for_each_goal(mdp, np.arange(S), store, workers, progress)
+    return D.T
+
+
+def ssp_diameters(
+    mdp: TabularMDP, goals: NDArray[np.int64], workers: int | None = None, progress: Any = None
+) -> NDArray[np.float64]:
+    """[len(goals)] D_{s'} of each goal, in memory O(S + transitions)."""
+    diameters = np.empty(len(goals))
+
+    def store(i: int, column: Column) -> None:
+        diameters[i] = column.max()
+
+    _for_each_goal(mdp, goals, store, workers, progress)
+    return diameters
+
+
+def _for_each_goal(
+    mdp: TabularMDP, goals: NDArray[np.int64], store: Callable[[int, Column], None], workers: int | None, progress: Any
+) -> None:
+    """Call store(i, hitting times to goals[i]) for every i, from several threads at once."""
+    workers = _cores() if workers is None else _checks.whole("workers", workers, 1)
+    times = _to_a_goal(mdp)
+    stopped = threading.Event()
+
+    def between() -> None:
+        if stopped.is_set():
+            raise CancelledError
+
+    def work(i: int) -> None:
+        between()
+        store(i, times(int(goals[i]), between))
+
+    pool = ThreadPoolExecutor(workers)
+    with GoalProgress(progress, len(goals)) as report:
+        try:
+            for done in [pool.submit(work, i) for i in range(len(goals))]:
+                done.result()
+                report.one_more()
+        finally:  # of what is under way after an error or Ctrl-C nobody waits for the end
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _cores() -> int:
+    """How many threads can run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
+    """The function that solves for one goal, after the preparations that all goals share."""
+    from gosprl import _kernels
+
+    intervals, cost = _without_waiting(mdp)
+    # no slack, not even by rounding: the planner sorts rows that have some, and threads may only read
+    sets = as_sets(mdp.rows, intervals)._replace(slack=np.zeros(len(cost)))
+    back = _kernels.reversed_edges(sets, cost, np.ones(len(cost), dtype=bool))
+    search = not mdp.is_communicating()
+    evaluations = METHODS["modified-policy-iteration"]
+
+    def times(s: int, between: Callable[[], None]) -> Column:
+        goal = np.zeros(mdp.num_states, dtype=bool)
+        goal[s] = True
+        v = np.where(goal, 0.0, np.inf)
+        _kernels.lightest_paths(back[0], back[1], back[2], v)
+        v = np.minimum(v, _kernels.FAR)
+        # v / (1 + rho) <= D <= v / (1 - sigma) with rho + sigma below the ratio asked for
+        solution = solve(sets, cost, goal, v, evaluations, ratio=RELATIVE_ERROR, search=search, between=between)
+        return np.where(solution.alive, solution.v, np.inf)
+
+    return times
+
+
+def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
+    """The same shortest paths without self-loops: leaving a state costs the expected wait, 1 / (1 - p(s|s,a)).
+
+    Waiting is what makes iterations slow and residuals blind: with p(s|s,a) = 1 - q a wrong value of order 1/q moves by
+    q only. Actions that never leave stay as they are.
+    """
+    row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
+    loop = mdp.succ == mdp.rows.state[row]
+    leaving = np.bincount(row, weights=np.where(loop, 0.0, mdp.prob), minlength=len(mdp.rows))
+    keep = ~loop | (leaving[row] == 0)
+    scale = np.where(leaving == 0, 1.0, leaving)
+    if scale.min() < 1e-300:
+        raise PrecisionError(f"an action leaves its state with probability {scale.min():g}: no double holds such times")
+    prob = mdp.prob[keep] / scale[row[keep]]
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=len(mdp.rows)))])
+    zeros = np.zeros(len(mdp.rows))
+    return Intervals(ptr, mdp.succ[keep], prob, prob, zeros, zeros), 1 / scale
+
+
+def optimistic_times(
+    model: EmpiricalModel, family: Confidence, warm: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """[S, S] optimistic times from s to s': of the best dynamics in the sets, so never more than the true ones.
+
+    All goals share the sets, and each begins at the times `warm` [S, S], of an earlier plan or of the frequencies seen.
+    """
+    sets = as_sets(model.rows, family.intervals(model))
+    cost, S = np.ones(len(model.rows)), model.num_states
+    times = np.empty((S, S))
+    for g in range(S):
+        goal = np.zeros(S, dtype=bool)
+        goal[g] = True
+        start = None if warm is None else np.where(np.isfinite(warm[:, g]), warm[:, g], 0.0)
+        solution = solve(
+            *(sets, cost, goal, start, METHODS["modified-policy-iteration"]),
+            ratio=OPTIMISTIC_ERROR,
+            enabled=model.enabled,
+        )
+        times[:, g] = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)
+    return times

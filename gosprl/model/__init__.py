@@ -1,0 +1,5 @@
+"""What was observed: counts of transitions, and prior knowledge of the possible ones."""
+
+from gosprl.model.empirical import EmpiricalModel
+
+__all__ = ["EmpiricalModel"]

@@ -1,0 +1,1 @@
+"""Optimistic planning: shortest paths, average rewards, the fluid program."""

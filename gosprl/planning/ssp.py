@@ -1,0 +1,194 @@
+"""Optimistic stochastic shortest paths (appendix "Efficient Computation of Optimistic SSP Policy").
+
+Problem. Reach a set of goals at the least expected cost, where controller and nature both minimise: nature picks each
+row's distribution from its confidence set B(s, a).
+
+    (L v)(s) = min_a { c(s, a) + min_{p in B(s, a)} sum_s' p(s') v(s') }   off the goals,   v = 0 at the goals
+
+Methods. `"value-iteration"` is the paper's: v <- L v from v = 0 until |Lv - v| <= precision. The default,
+`"modified-policy-iteration"`, follows each application of L by sweeps of the policy it found (the controller's rows and
+nature's distributions, as sparse affine maps), in place and in the order of the values. Both apply L in time
+proportional to the stored transitions: the states are sorted once, and runs of unseen successors cost one subtraction
+of prefix sums. The fast one begins at rough values from a search for the lightest paths or, where unseen goals may be
+anywhere, from the chance to hit one at once; and it does not apply a row again whose value cannot have fallen to the
+best: L is monotone and moves by no more than v does, so Q(v') >= Q(v) - max(v - v').
+
+Certificate. For any finite v, 0 at the goals, let rho = max over rows of (v - Q)/c and sigma = max over greedy rows of
+(Q - v)/c, both at least 0, with Q(s, a) the braces above. Then w = v / (1 + rho) satisfies w <= L w, so it is at most
+the optimum; and if sigma < 1, the greedy policy of v reaches the goals and costs at most v / (1 - sigma). The last
+application of L measures both. So whatever the iteration did (warm starts, sweeps in place, extrapolation), the
+returned values w never exceed the optimistic optimum; the policy is the greedy one of v.
+
+Stopping rule. |L w - w| <= precision in the sup norm, for the returned w = v / (1 + rho).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.mdp.rows import Rows
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.solution import METHODS, Solution, solve
+from gosprl.planning.workspace import Workspace, as_sets
+from gosprl.sets.families import as_family
+from gosprl.sets.intervals import Confidence
+from gosprl.sets.known import Known
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An optimistic shortest-path plan; `values <= optimum <= (1 + gap) * values`."""
+
+    values: NDArray[np.float64]  # [S] 0 at goals, inf where no goal can be reached surely
+    policy: NDArray[np.int64]  # [S] action; at a goal that of its non-goal copy; -1 where no goal can be reached surely
+    rows: NDArray[np.int64]  # [S] the same as rows
+    leave: NDArray[np.float64]  # [S] cost of the plan started there: `values`, at a goal that of its non-goal copy
+    sweeps: int  # passes over the states, of L or of one policy
+    gap: float
+    residual: float  # |L v - v| at most this, sup norm
+    _work: "Workspace" = field(repr=False)  # the sets it was made from
+    _solution: "Solution" = field(repr=False)
+
+
+def plan(
+    system: EmpiricalModel | TabularMDP,
+    goals: ArrayLike,
+    *,
+    costs: ArrayLike | None = None,
+    confidence: str | Confidence | None = None,
+    scale: float | None = None,
+    delta: float | None = None,
+    precision: float = 1e-6,
+    method: str = "modified-policy-iteration",
+    warm: Plan | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Plan:
+    """Plan the shortest way to any of `goals`, optimistically if the dynamics are only estimated.
+
+    Parameters
+    ----------
+    system
+        Counts (an `EmpiricalModel`), or known dynamics (a `TabularMDP`).
+    goals
+        Indices of the goal states, or a bool mask [S].
+    costs
+        Positive costs per state [S] or per pair [S, A]; by default 1.
+    confidence
+        `"kl"` (the default), `"bernstein"`, or an object with `intervals(model, rows)`; only with counts.
+    scale, delta
+        Of a named family: width multiplier (default 1, below it nothing is guaranteed), confidence level (default 0.1).
+    precision
+        Sup-norm residual |L v - v| to reach.
+    method
+        `"modified-policy-iteration"`, or the paper's `"value-iteration"`.
+    warm
+        An earlier plan over the same states, with any goals, costs or counts; speeds up, and keeps optimism.
+    rng
+        Actions within 1e-6 of the best are told apart by what was seen of them; what is still equal is decided by this
+        at random, or without it for the first.
+    """
+    family = _family(system, confidence, scale, delta)
+    goal = _goal_mask(goals, system.num_states)
+    cost = row_costs(costs, system.rows)
+    precision = _checks.positive("precision", precision)
+    evaluations = _checks.choice("method", method, METHODS)
+    key = -1 if rng is None else int(np.random.default_rng(rng).integers(2**32))
+    work, known, stale = _warm_start(system, family, warm)
+    enabled = system.enabled if isinstance(system, EmpiricalModel) else None
+    solution = solve(work.sets, cost, goal, known, evaluations, precision=precision, enabled=enabled, stale=stale)
+    rows, leave = solution.greedy(system, key)
+    policy, values = system.rows.action[rows], solution.v / (1 + solution.fall_ratio)
+    policy[rows < 0] = -1
+    values[~solution.alive] = np.inf
+    leave /= 1 + solution.fall_ratio
+    np.copyto(leave, values, where=~goal)
+    return Plan(
+        values=values,
+        policy=policy,
+        rows=rows,
+        leave=leave,
+        sweeps=solution.sweeps,
+        gap=solution.gap,
+        residual=solution.residual,
+        _work=work,
+        _solution=solution,
+    )
+
+
+def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:
+    """[S] whether some policy reaches one of the goals with probability one from each state; by graph search."""
+    from gosprl import _kernels
+
+    alive, usable = np.empty(mdp.num_states, dtype=bool), np.ones(len(mdp.rows), dtype=bool)
+    _kernels.reach(as_sets(mdp.rows, Known(mdp).intervals()), _goal_mask(goals, mdp.num_states), alive, usable)
+    return alive
+
+
+def _family(system: Any, confidence: Any, scale: float | None, delta: float | None) -> Confidence:
+    if isinstance(system, TabularMDP):
+        if confidence is not None or scale is not None or delta is not None:
+            raise InputError("confidence, scale, delta: not with a TabularMDP, whose dynamics are known")
+        return Known(system)
+    if not isinstance(system, EmpiricalModel):
+        raise InputError(f"system: expected an EmpiricalModel or a TabularMDP, got {type(system).__name__}")
+    if not (confidence is None or isinstance(confidence, str)) and (scale is not None or delta is not None):
+        raise InputError("scale, delta: only with a named family; give them to the confidence object itself")
+    return as_family(confidence, 0.1 if delta is None else delta, 1.0 if scale is None else scale)
+
+
+def _warm_start(
+    system: EmpiricalModel | TabularMDP, family: Confidence, warm: Plan | None
+) -> tuple[Workspace, Solution | None, NDArray[np.int64] | None]:
+    """The sets, those of `warm` where nothing changed since, its solution, and the rows that changed (None: any)."""
+    if warm is None:
+        return Workspace(system, family), None, None
+    if not isinstance(warm, Plan) or len(warm.values) != system.num_states:
+        raise InputError(f"warm: expected a Plan over the same {system.num_states} states, got {warm!r:.80}")
+    work = warm._work
+    if work.system is not system or not (work.family is family or work.family == family):
+        return Workspace(system, family), warm._solution, None
+    rows = work.stale()
+    if rows.size:
+        work = work.fork()
+        work.refresh(rows)
+    return work, warm._solution, rows
+
+
+def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
+    given = np.atleast_1d(np.asarray(goals))
+    if given.dtype == bool:
+        if given.shape != (S,):
+            raise InputError(f"goals: expected indices of states or a mask [S] with S = {S}, got a mask {given.shape}")
+        mask = given.copy()
+    else:
+        mask = np.zeros(S, dtype=bool)
+        mask[_checks.integers("goals", given, 0, S, "states")] = True
+    if not mask.any():
+        raise InputError("goals: expected at least one goal state, got none")
+    return mask
+
+
+def costs_by_row(costs: ArrayLike, rows: Rows) -> NDArray[np.float64]:
+    """[R] from costs [S] or [S, A], whatever they are."""
+    given = _checks.floats("costs", costs)
+    S, A = rows.num_states, rows.num_actions
+    if given.shape == (S,):
+        return given[rows.state]
+    if given.shape == (S, A):
+        return given[rows.state, rows.action]
+    raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
+
+
+def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
+    if costs is None:
+        return np.ones(len(rows))
+    cost = costs_by_row(costs, rows)
+    bad = np.flatnonzero(~(np.isfinite(cost) & (cost > 0)))
+    if bad.size:
+        raise InputError(f"costs: expected positive finite costs, got {cost[bad[0]]} at (s, a) = {rows.pair(bad[0])}")
+    return np.ascontiguousarray(cost)

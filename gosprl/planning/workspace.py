@@ -1,0 +1,138 @@
+"""The confidence sets of one system as the planner reads them, updated row by row."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.errors import InputError
+from gosprl.mdp.rows import Rows
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.solution import METHODS, Solution, solve
+from gosprl.sets.intervals import Confidence, Intervals
+from gosprl.sets.known import Known
+
+WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # what a workspace overwrites
+FORGET = 10_000  # refreshes after which nothing is known of the rows' values any more
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+class Workspace:
+    """The sets of one system, updated row by row."""
+
+    def __init__(self, system: EmpiricalModel | TabularMDP, family: Confidence) -> None:
+        self.system, self.family = system, family
+        source: Any = system
+        self.sets = as_sets(system.rows, family.intervals(source))
+        self.known = isinstance(family, Known)
+        self._mark = 0 if isinstance(system, TabularMDP) else system.mark()
+        self._room: NDArray[np.int64] | None = None  # [R] where a row's slots end, once rows were replaced
+        self._used = np.array([len(self.sets.succ)])
+        self._since: list[NDArray[np.int64]] = []  # rows refreshed since the last plan
+        self.solution: Solution | None = None
+        self.plans, self.applied = 0, 0  # plans made, and rows applied for them at most
+
+    def plan(
+        self,
+        goal: NDArray[np.bool_],
+        cost: NDArray[np.float64],
+        precision: float,
+        key: int,
+        worth: NDArray[np.float64] | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
+        self.refresh(self.stale())
+        stale = np.concatenate([_NOTHING, *self._since]) if len(self._since) < FORGET else None
+        enabled = None if isinstance(self.system, TabularMDP) else self.system.enabled
+        evaluations = METHODS["modified-policy-iteration"]
+        self.solution = solution = solve(
+            *(self.sets, cost, goal, self.solution, evaluations),
+            precision=precision,
+            enabled=enabled,
+            stale=stale,
+            worth=worth,
+        )
+        self._since.clear()  # not before: a plan that fails leaves the old solution
+        self.plans += 1
+        self.applied += solution.sweeps * len(cost)
+        policy, leave = solution.greedy(self.system, key)
+        return policy, leave / (1 + solution.fall_ratio)
+
+    def fork(self) -> "Workspace":
+        """A copy that can be refreshed without changing this one."""
+        other = copy(self)
+        other.sets, other._used = self.sets._replace(**_copies(self.sets)), self._used.copy()
+        other._room = None if self._room is None else self._room.copy()
+        other._since = self._since.copy()
+        return other
+
+    def stale(self) -> NDArray[np.int64]:
+        """The rows whose counts changed since the sets were made."""
+        if self.known or isinstance(self.system, TabularMDP):
+            return _NOTHING
+        return self.system.changed(self._mark)
+
+    def refresh(self, rows: NDArray[np.int64]) -> None:
+        """Take in the rows whose counts changed: those of `stale`."""
+        from gosprl import _kernels
+
+        if rows.size == 0:
+            return
+        if self._room is None:  # the arrays may be the family's own
+            self.sets = self.sets._replace(**_copies(self.sets))
+            self._room = self.sets.end.copy()
+        if len(self._since) < FORGET:
+            self._since.append(rows)
+        model: Any = self.system
+        self._mark = model.mark()
+        part = self.family.intervals(model, rows)
+        done = 0
+        while True:
+            done = _kernels.replace_rows(
+                *(self.sets, self._room, self._used, rows, part.ptr),
+                *(part.succ, part.lower, part.upper, part.each, part.total, done),
+            )
+            if done == len(rows):
+                return
+            extra = max(len(self.sets.succ), 4 * int(part.ptr[-1]) + 64)
+            pools = (self.sets.succ, self.sets.lower, self.sets.upper)
+            succ, lower, upper = (np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)]) for pool in pools)
+            self.sets = self.sets._replace(succ=succ, lower=lower, upper=upper)
+
+
+def _copies(sets: Any) -> dict[str, NDArray[Any]]:
+    return {name: getattr(sets, name).copy() for name in WRITTEN}
+
+
+def as_sets(rows: Rows, intervals: Intervals) -> Any:
+    """The kernels' view of the intervals, after checking that no row's set is empty."""
+    from gosprl import _kernels
+
+    S, R = rows.num_states, len(rows)
+    if len(intervals.ptr) != R + 1 or len(intervals.each) != R or len(intervals.total) != R:
+        raise InputError(f"intervals: expected {R} rows, got {len(intervals.ptr) - 1}")
+    lower, upper = _floats(intervals.lower), _floats(intervals.upper)
+    each, total, slack = _floats(intervals.each), _floats(intervals.total), np.empty(R)
+    ptr = np.ascontiguousarray(intervals.ptr, dtype=np.int64)
+    succ = np.ascontiguousarray(intervals.succ, dtype=np.int32)
+    if not (ptr[0] == 0 and ptr[-1] == len(succ) == len(lower) == len(upper)):
+        raise InputError(f"intervals: expected ptr from 0 to the number of stored successors, {len(succ)}, got {ptr}")
+    wrong, empty, any_slack = _kernels.check_rows(ptr, succ, lower, upper, each, total, S, slack)
+    if wrong >= 0:
+        piece = slice(ptr[wrong], ptr[wrong + 1])
+        raise InputError(f"intervals: expected successors in 0..{S - 1} in row {wrong}, got {succ[piece]} at {piece}")
+    if empty >= 0:
+        piece = slice(ptr[empty], ptr[empty + 1])
+        raise InputError(
+            f"intervals: the set of (s, a) = {rows.pair(empty)} holds no distribution: lower {lower[piece]}, "
+            f"upper {upper[piece]}, each {each[empty]}, total {total[empty]}"
+        )
+    if any_slack:  # the planner will sort within rows: not in the caller's arrays
+        succ, lower, upper = succ.copy(), lower.copy(), upper.copy()
+    return _kernels.Sets(rows.ptr, ptr[:-1].copy(), ptr[1:].copy(), succ, lower, upper, each, total, slack)
+
+
+def _floats(part: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(part, dtype=np.float64)

@@ -1,0 +1,9 @@
+"""Confidence sets on the dynamics, and what they prove."""
+
+from gosprl.sets.bernstein import Bernstein
+from gosprl.sets.families import FAMILIES, as_family
+from gosprl.sets.intervals import Confidence, Intervals
+from gosprl.sets.kl import KL
+from gosprl.sets.known import Known
+
+__all__ = ["FAMILIES", "KL", "Bernstein", "Confidence", "Intervals", "Known", "as_family"]

@@ -1,0 +1,24 @@
+"""Confidence sets by name."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gosprl import _checks
+from gosprl.errors import InputError
+
+if TYPE_CHECKING:
+    pass
+from gosprl.sets.bernstein import Bernstein
+from gosprl.sets.intervals import Confidence
+from gosprl.sets.kl import KL
+
+FAMILIES: dict[str, Callable[[float, float], Confidence]] = {"bernstein": Bernstein, "kl": KL}
+
+
+def as_family(confidence: "str | Confidence | None", delta: float, scale: float) -> Confidence:
+    """The named family at this level and width, `kl` by default; or the object given, which has its own."""
+    if confidence is None or isinstance(confidence, str):
+        return _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)(delta, scale)
+    if isinstance(confidence, type) or not hasattr(confidence, "intervals"):
+        raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
+    return confidence

@@ -1,0 +1,31 @@
+"""The true dynamics as sets of one point each."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.mdp.tabular import TabularMDP
+
+if TYPE_CHECKING:
+    pass
+from gosprl.sets.intervals import Intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The true dynamics: sets of one point each, whatever the model has seen."""
+
+    mdp: TabularMDP
+
+    def intervals(self, model: object = None, rows: NDArray[np.int64] | None = None) -> Intervals:
+        mdp = self.mdp
+        if rows is None:
+            zeros = np.zeros(len(mdp.rows))
+            return Intervals(mdp.ptr, mdp.succ, mdp.prob, mdp.prob, zeros, zeros)
+        length = np.diff(mdp.ptr)[rows]
+        ptr = np.concatenate([[0], np.cumsum(length)])
+        slot = np.repeat(mdp.ptr[rows] - ptr[:-1], length) + np.arange(ptr[-1])
+        zeros = np.zeros(len(rows))
+        return Intervals(ptr, mdp.succ[slot], mdp.prob[slot], mdp.prob[slot], zeros, zeros)

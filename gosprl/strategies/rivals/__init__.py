@@ -1,0 +1,1 @@
+"""Other strategies of the literature, for comparison."""

@@ -1,0 +1,70 @@
+"""MaxEnt (Cheung 2019, "Leveraging MaxEnt" in the appendix): walk so that all pairs are visited equally often.
+
+The objective is the entropy of the frequencies lambda(s, a) = N(s, a) / t, smoothed by mu:
+
+    H(lambda) = - sum_{s,a} (lambda + mu) log(lambda + mu),      dH / d lambda(s, a) = - 1 - log(lambda(s, a) + mu)
+
+Online Frank-Wolfe: each episode follows the policy with the largest optimistic average of the gradient at the present
+frequencies. An episode ends when a count doubles, or when the gradient has moved too far (his "gradient threshold").
+
+What the source leaves open, or has otherwise. mu: without it the gradient of a pair never visited is infinite; here a
+hundredth of the frequency that every pair would have if all had the same, so that rare pairs stand out by how rare
+they are. The threshold: he adds up the gradient's changes, step by step, and stops at some Q; here Q bounds the change
+of any one component since the episode began. That can be said beforehand, as numbers of visits and of steps, so a walk
+stays one compiled call. (A pair visited at every step moves fastest; one not visited by log(t' / t) at most until time
+t'.) Smaller mu and Q cost more plans and mostly save steps (evidence/results/rivals.md).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.strategies.rivals.optimistic import Optimistic
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+
+@dataclass
+class MaxEnt(Optimistic):
+    """Frank-Wolfe on the entropy of the visits; what is needed does not matter to it.
+
+    delta, confidence, scale
+        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+    mu
+        What is added to the frequencies, as a part of that of one pair if all had the same.
+    drift
+        Q: how far a component of the gradient may move in an episode.
+    """
+
+    mu: float = 0.01
+    drift: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.positive("mu", self.mu)
+        _checks.positive("drift", self.drift)
+
+    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+        return np.asarray(-1 - np.log(self._smoothed(model, t)))
+
+    def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
+        """The visits n, all at once, at which (N + n) / (t + n) + mu is exp(Q) times what it is now."""
+        N, made = model.visits, max(1, t - 1)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            most = self._smoothed(model, t) * np.exp(self.drift) - self.mu / len(N)
+            n = np.where(most < 1, (most * made - N) / (1 - most), np.inf)
+        return np.minimum(super().limit(model, need, t), N + np.minimum(n, 2.0**53).astype(np.int64))
+
+    def horizon(self, t: int) -> int:
+        """The steps h at which (t - 1 + h) / (t - 1) is exp(Q): by that a frequency falls if there is no visit."""
+        with np.errstate(over="ignore"):
+            return int(min(max(1.0, max(1, t - 1) * np.expm1(self.drift)), 2.0**53))
+
+    def _smoothed(self, model: EmpiricalModel, t: int) -> NDArray[np.float64]:
+        """[R] lambda + mu: the part of the t - 1 visits so far that each pair had, and a little more."""
+        return np.asarray(model.visits / max(1, t - 1) + self.mu / len(model.rows))

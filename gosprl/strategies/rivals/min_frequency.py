@@ -1,0 +1,76 @@
+"""MinFrequency: maximise the least frequency F(lambda) = min lambda(s, a) ("Leveraging MaxEnt" in the appendix).
+
+F is concave but not smooth, so the paper points to mirror descent (Cheung 2019, section 5) instead of Frank-Wolfe:
+F(lambda) = min over theta in the simplex of <theta, lambda>, and theta follows by exponential weights, so that what was
+visited most weighs least:
+
+    theta(s, a) ~ exp(-eta N(s, a)).
+
+Each episode follows the policy with the largest optimistic average of theta, until a count doubles or a component of
+log theta has moved by more than Q.
+
+Where the paper leaves a choice. Needs: F is the least lambda / b, so that what needs twice as much is to be visited
+twice as often; N above counts in units of the pair's need over the mean need, and what needs nothing earns nothing. A
+need of a state is one item that all its pairs serve. eta = sqrt(K log(1 + K) / t) for K items: about the rate for which
+the regret of exponential weights is least if each step costs one item 1, and an item is met with probability about
+1 / K.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.strategies.rivals.optimistic import Optimistic
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+
+@dataclass
+class MinFrequency(Optimistic):
+    """Mirror descent on the least frequency.
+
+    delta, confidence, scale
+        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+    rate
+        Multiplies eta.
+    drift
+        Q: how far a component of log theta may move in an episode.
+    """
+
+    rate: float = 1.0
+    drift: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.positive("rate", self.rate)
+        _checks.positive("drift", self.drift)
+
+    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+        """theta of the items that a row serves, relative to the largest."""
+        pair, state, mean = need.pair > 0, need.state > 0, self._mean(need)
+        by_pair = np.where(pair, model.visits / np.where(pair, need.pair, 1), np.inf) * mean
+        by_state = np.where(state, need.visits / np.where(state, need.state, 1), np.inf) * mean
+        least = min(by_pair.min(), by_state.min())
+        eta = self._eta(need, t)
+        return np.asarray(np.exp(-eta * (by_pair - least)) + np.exp(-eta * (by_state - least))[need.row_state])
+
+    def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
+        least = np.where(need.pair > 0, need.pair, np.inf)
+        needed = np.minimum(least, np.where(need.state > 0, need.state, np.inf)[need.row_state])
+        allowed = np.minimum(self.drift / self._eta(need, t) * needed / self._mean(need), 2.0**53)
+        return np.minimum(super().limit(model, need, t), model.visits + allowed.astype(np.int64))
+
+    def _eta(self, need: "Ledger", t: int) -> float:
+        items = int((need.pair > 0).sum() + (need.state > 0).sum())
+        return self.rate * float(np.sqrt(max(1, items) * np.log(1 + items) / t))
+
+    @staticmethod
+    def _mean(need: "Ledger") -> float:
+        """The mean need of an item."""
+        needs = np.concatenate([need.pair[need.pair > 0], need.state[need.state > 0]])
+        return float(needs.mean()) if needs.size else 1.0

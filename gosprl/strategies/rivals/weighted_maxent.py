@@ -1,0 +1,47 @@
+"""WeightedMaxEnt (Tarbouriech et al. 2020): MaxEnt whose terms weigh as much as a pair's next state is uncertain.
+
+The objective is - sum_{s,a} V+(s, a) (lambda + mu) log(lambda + mu), with an optimistic estimate of the sum of the
+standard deviations of the next state's indicators,
+
+    V+(s, a) = sum_s' min(1/2, sqrt(p_hat (1 - p_hat)) + c),      c = scale sqrt(2 log(2 S A N / delta) / N),
+
+so that pairs with noisy transitions are visited more. c is the usual confidence bound of an empirical standard
+deviation (Maurer and Pontil), with the logarithm of our Bernstein sets and scaled like them; the source's own constant
+could not be had. Weights are those of the beginning of an episode; the rest is as in `gosprl.strategies.rivals.maxent`.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.strategies.rivals.maxent import MaxEnt
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+
+@dataclass
+class WeightedMaxEnt(MaxEnt):
+    """Frank-Wolfe on the entropy of the visits, weighted by how noisy transitions are.
+
+    delta, confidence, scale
+        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+    mu, drift
+        As of `maxent`.
+    """
+
+    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+        return self.weights(model) * super().reward(model, need, t)
+
+    def weights(self, model: EmpiricalModel) -> NDArray[np.float64]:
+        """[R] V+."""
+        S, ptr, _, count, _ = model.num_states, *model.stored()
+        N, length = np.maximum(1, model.visits), np.diff(ptr)
+        c = self.scale * np.sqrt(2 * np.log(2 * S * model.num_actions * N / self.delta) / N)
+        p_hat, row = count / np.repeat(N, length), np.repeat(np.arange(len(N)), length)
+        seen = np.minimum(0.5, np.sqrt(p_hat * (1 - p_hat)) + c[row])
+        unseen = 0 if model.closed else S - length
+        return np.asarray(np.bincount(row, weights=seen, minlength=len(N)) + unseen * np.minimum(0.5, c))

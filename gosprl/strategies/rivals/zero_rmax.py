@@ -1,0 +1,93 @@
+"""Zero-RMax: R-max without rewards (Brafman and Tennenholtz 2002; Jin et al. 2020; discussed in the appendix).
+
+A state is known when it has all the samples it needs. A known state earns nothing, an unknown one earns 1 and is as
+good as the end of the search: so the values are E[gamma^tau], tau the steps to an unknown state, in the empirical
+model. In an unknown state, the needed action with the fewest visits is taken. A plan is kept until a state becomes
+known, or a count has doubled.
+
+This is an adaptation: R-max's number m of visits is the need, there are no episodes of fixed length, and estimates use
+all visits, not the first m. gamma is the user's guess at how far things are; nothing here knows D. A pair of a known
+state that was never tried (one that needs nothing) may lead anywhere. With small needs the empirical model is often
+wrong, and no unknown state can be reached in it: R-max alone would be stuck. Then m was too small, and for this time
+states with an action tried less than 1, 3, 7, ... times are unknown, too: as few times as brings one within reach.
+
+Discounting is planned as a shortest path: every step ends in an unknown state with probability 1 - gamma, by its own.
+The sets below say just that; nature, optimistic, gives the free mass to a goal.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl import _checks
+from gosprl.collecting.record import UNLIMITED
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.exact import first_least
+from gosprl.planning.workspace import Workspace
+from gosprl.sets.intervals import Intervals
+from gosprl.strategies.base import Attempt
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+PRECISION = 1e-6  # of plans, in steps
+WITHIN_REACH = 1e-5  # E[gamma^tau] from which on; PRECISION allows an error of a tenth of it
+
+
+@dataclass(frozen=True)
+class Discounted:
+    """gamma p_hat, and the rest of the mass wherever it is best; anything for a pair never visited."""
+
+    gamma: float
+
+    def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
+        ptr, succ, count, _ = model.stored(rows)
+        visits = model.visits if rows is None else model.visits[rows]
+        lower = self.gamma * count / np.repeat(np.maximum(1, visits), np.diff(ptr))
+        free = np.where(visits > 0, 1 - self.gamma, 1.0)
+        return Intervals(ptr, succ, lower, np.minimum(lower + np.repeat(free, np.diff(ptr)), 1), free, free)
+
+
+@dataclass
+class ZeroRMax:
+    """Walk to unknown states, sooner rather than later, in the empirical model.
+
+    gamma
+        The discount, in (0, 1): unknown states much more than 1 / (1 - gamma) steps away hardly count.
+    """
+
+    gamma: float = 0.99
+
+    _work: Workspace | None = field(init=False, repr=False, default=None)
+    _need: "Ledger | None" = field(init=False, repr=False, default=None)  # of the run that it is in
+
+    def __post_init__(self) -> None:
+        _checks.open_unit("gamma", self.gamma)
+
+    @property
+    def guarantee(self) -> str:
+        return "none: a reward-free adaptation of R-max"
+
+    @property
+    def work(self) -> dict[str, int]:
+        """What planning took: plans, all of them for all states."""
+        plans = 0 if self._work is None else self._work.plans
+        return {"plans": plans, "full": plans}
+
+    def attempt(self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator) -> Attempt:
+        if self._work is None or self._need is not need:  # another run, maybe on the same model
+            self._work, self._need = Workspace(model, Discounted(self.gamma)), need
+        key, visits = int(rng.random() * 2**32), model.visits
+        fewest = first_least(np.where(model.enabled, visits, np.inf), model.rows.ptr)
+        m, near = 0, False
+        while not near:
+            tried_less = visits[fewest] < m
+            unknown = (need.unmet > 0) | tried_less
+            policy, steps = self._work.plan(unknown, np.ones(len(visits)), PRECISION, key)
+            near, m = bool(unknown[s] or (1 - self.gamma) * steps[s] < 1 - WITHIN_REACH), 2 * m + 1
+        limit = visits + np.maximum(visits, 1) - 1
+        limit[fewest[tried_less]] = visits[fewest[tried_less]]
+        policy = np.where(tried_less, fewest, policy)
+        return Attempt(policy, np.zeros(model.num_states, dtype=bool), limit, UNLIMITED, sample=True)

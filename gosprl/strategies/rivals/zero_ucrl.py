@@ -1,0 +1,29 @@
+"""0-UCRL (section "Experiments" and the appendix "Leveraging UCRL"): UCRL2B without rewards but for their uncertainty.
+
+The reward of a pair is ([N(s, a) - b(s, a)]^+)^(-1/2), as large as the uncertainty of a reward seen N - b times. The
+paper leaves [x]^+ open; here it is max(1, x), as its N^+: under-sampled pairs earn 1, others less and less.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.strategies.rivals.optimistic import Optimistic, gaps
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Ledger
+
+
+@dataclass
+class ZeroUCRL(Optimistic):
+    """UCRL2B with reward max(1, N - b)^(-1/2).
+
+    delta, confidence, scale
+        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+    """
+
+    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+        return np.asarray(np.maximum(1, -gaps(model, need)) ** -0.5)

@@ -1,0 +1,40 @@
+"""The paper's theory as code: its bounds as numbers, on MDPs small enough to look at.
+
+lower_bound_...            steps that collecting takes at least, on the families of `gosprl.envs.lower_bounds`
+induced_chain              a stationary policy as an ergodic chain: stationary law and spectral gap
+visits_at_least            its visits of each state after t steps, at least; steps_until_met: of a need
+Orders                     the paper's upper bounds on one MDP, with all constants and logarithms set to one
+finite_horizon_example     why a state that nobody reaches within H steps may matter all the same
+reach_within               the largest probability to be there within H steps
+fluid_limit                a lower bound on the expected steps of any collector (`gosprl.theory.limits`)
+"""
+
+from gosprl.theory.ergodicity import Chain, induced_chain, steps_until_met, visit_radius, visits_at_least
+from gosprl.theory.finite_horizon import finite_horizon_example, reach_within
+from gosprl.theory.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
+from gosprl.theory.lower_bounds import (
+    lower_bound_epsilon_wheel,
+    lower_bound_hard_to_learn,
+    lower_bound_one_state_modification,
+    lower_bound_two_state_chain,
+)
+from gosprl.theory.orders import Orders
+
+__all__ = [
+    "Chain",
+    "Orders",
+    "diameter_bound",
+    "exact_optimum",
+    "finite_horizon_example",
+    "fluid_limit",
+    "induced_chain",
+    "lower_bound_epsilon_wheel",
+    "lower_bound_hard_to_learn",
+    "lower_bound_one_state_modification",
+    "lower_bound_two_state_chain",
+    "reach_within",
+    "ssp_diameter_bound",
+    "steps_until_met",
+    "visit_radius",
+    "visits_at_least",
+]

@@ -1,0 +1,42 @@
+"""Appendix "Reward-Free Exploration in Finite-Horizon MDPs vs. Cost-Free Exploration in Goal-Conditioned RL"."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gosprl import _checks
+from gosprl.mdp.tabular import TabularMDP, check_size
+from gosprl.theory._inputs import _mdp
+
+
+def finite_horizon_example(horizon: int) -> TabularMDP:
+    """x leads to z in H steps or to y in H + 1 steps, by a fair coin; y leads to z, and z back to x, in one step.
+
+    x, y, z are the states 0, 1, 2, then come those on the way to z and those on the way to y. One action, start x.
+    Within H = `horizon` steps nobody is ever in y: for goals of so many steps its dynamics do not matter. Yet half of
+    all ways from x to z lead through it.
+    """
+    H = _checks.whole("horizon", horizon, 1)
+    check_size("horizon", 2 * H + 3)
+    x, y, z = 0, 1, 2
+    to_z = [*range(3, H + 2), z]  # the states after x, H of them
+    to_y = [*range(H + 2, 2 * H + 2), y]  # H + 1 of them
+    s = [x, x, *to_z[:-1], *to_y[:-1], y, z]
+    s_next = [to_z[0], to_y[0], *to_z[1:], *to_y[1:], z, x]
+    p = np.ones(len(s))
+    p[:2] = 0.5
+    return TabularMDP((s, np.zeros(len(s), dtype=int), s_next, p), name=f"finite_horizon_example(horizon={H})")
+
+
+def reach_within(mdp: TabularMDP, goals: ArrayLike, horizon: int) -> NDArray[np.float64]:
+    """[S] the largest probability, over all policies, to be in one of `goals` after at most `horizon` steps.
+
+    Backward induction: with no step left it is 1 at the goals and 0 elsewhere, with one more the best of the actions.
+    The best policy may depend on the steps left.
+    """
+    goal = np.zeros(_mdp(mdp).num_states, dtype=bool)
+    goal[_checks.integers("goals", goals, 0, mdp.num_states, "states")] = True
+    v = goal.astype(float)
+    for _ in range(_checks.whole("horizon", horizon, 0)):
+        of_row = np.add.reduceat(mdp.prob * v[mdp.succ], mdp.ptr[:-1])
+        v = np.where(goal, 1.0, np.maximum.reduceat(of_row, mdp.rows.ptr[:-1]))
+    return v

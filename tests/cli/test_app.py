@@ -1,0 +1,94 @@
+"""The command line, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import gosprl
+
+COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()"]
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True)
+
+
+def test_domains_as_json(reference_domains):
+    done = run("domains", "riverswim6", "four_room43", "--need", "10", "--json")
+    assert done.returncode == 0
+    answer = json.loads(done.stdout)
+    assert answer["need"] == 10
+    for row in answer["domains"]:
+        known = reference_domains[row["name"]]
+        assert row["states"] == known["states"]
+        assert row["pairs"] == known["states"] * known["actions"]
+        for key, theirs in (("D", "D"), ("BD", "BD_b10"), ("sum_bDs", "sum_bDs_b10"), ("fluid", "fluid_b10")):
+            assert row[key] == pytest.approx(known[theirs], rel=1e-8)
+
+
+def test_domains_as_a_table():
+    done = run("domains", "riverswim6", "toy3")
+    assert done.returncode == 0
+    assert "riverswim6" in done.stdout
+    assert "1,766.7" in done.stdout  # B·D as the paper prints it
+    assert "958.7" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["domains", "nowhere"], "'nowhere' is not known; known are"),
+        (["domains", "riverswim6", "--need", "-1"], "need: expected numbers of samples >= 0, got -1"),
+        (["domains", "garnet"], "states, actions, branching"),
+        (["domains", "--need", "many"], "--need"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_bad_input_exits_with_2_and_says_why(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_an_internal_error_exits_with_70():
+    code = "import gosprl.cli.domains as domains; domains._limits = None; import gosprl.cli; gosprl.cli.main()"
+    done = subprocess.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True, text=True)
+    assert done.returncode == 70
+    assert "internal error" in done.stderr
+
+
+def test_ctrl_c_exits_with_130():
+    code = """
+from gosprl.cli import domains, main
+def interrupted(*arguments): raise KeyboardInterrupt
+domains._limits = interrupted
+main()
+"""
+    assert subprocess.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True).returncode == 130
+
+
+def test_version():
+    assert run("--version").stdout.strip() == gosprl.__version__
+
+
+@pytest.mark.parametrize(
+    "line", ["import gosprl", "import sys; sys.argv[1:] = ['--help']; from gosprl.cli.app import app; app()"]
+)
+def test_light_imports(line):
+    """What does not plan must not wait for a compiler, an LP solver or a plotting library."""
+    code = f"""
+import sys
+try:
+    {line.replace("; ", chr(10) + "    ")}
+except SystemExit as stop:
+    assert not stop.code
+heavy = {{"numba", "scipy.optimize", "matplotlib"}} & set(sys.modules)
+sys.exit(f"loaded {{heavy}}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    if "--help" in line:
+        assert "domains" in done.stdout
