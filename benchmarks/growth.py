@@ -56,7 +56,7 @@ def collect(n, setting, seeds):
         seconds = clock() - begin
         assert result.met
         own = {"steps": result.steps, "pairs": result.pairs, "attempts": result.attempts, "seconds": seconds}
-        runs.append({**own, **result.strategy.work})
+        runs.append({**own, **result.work})
         del result  # or the next run's memory would count it
     means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
     return {**means, "median rows": max(run["median rows"] for run in runs), "MB": peak_memory() / 1e6}

@@ -14,7 +14,10 @@ from evidence.unknown_dynamics import DOMAINS
 RESULT = Path(__file__).parent / "results" / "focused.md"
 RUNS = 200  # a side
 AIM = 1.02  # what the ratio should not exceed
-SETTINGS = {"known dynamics": ({}, "dynamics"), "kl": ({"confidence": "kl", "scale": 1.0}, None)}
+SETTINGS = {
+    "known dynamics": ({"strategy": "gosprl"}, "dynamics"),
+    "kl": ({"strategy": "gosprl", "confidence": "kl", "scale": 1.0}, None),
+}
 
 
 def ratio_cells(log, variance):

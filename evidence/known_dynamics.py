@@ -13,10 +13,10 @@ RESULT = Path(__file__).parent / "results" / "known_dynamics.md"
 PAPER = {"riverswim6": 249.9, "corridor24": 3156.5, "four_room43": 3342.5}  # averages of 30 runs
 ELSEWHERE = {"riverswim6": 244.1, "corridor24": 3153.8, "four_room43": 3333.1}  # 600 runs of another implementation
 KNOBS = {
-    "literal Algorithm 1": {"planning": "full"},
-    "no duplicated start": {"planning": "full", "duplicate_start": False},
-    "first instead of random ties": {"planning": "full", "random_ties": False},
-    "no initial phase": {"planning": "full", "goals": every_from_the_start},
+    "literal Algorithm 1": {"strategy": "gosprl", "planning": "full"},
+    "no duplicated start": {"strategy": "gosprl", "planning": "full", "duplicate_start": False},
+    "first instead of random ties": {"strategy": "gosprl", "planning": "full", "random_ties": False},
+    "no initial phase": {"strategy": "gosprl", "planning": "full", "goals": every_from_the_start},
     "focused planning": {},
 }
 

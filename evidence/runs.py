@@ -27,10 +27,9 @@ def one(job):
     mdp = gosprl.envs.make(domain) if isinstance(domain, str) else domain
     extra = {told: mdp} if told else {}
     result = gosprl.collect(mdp, need, seed=seed, max_steps=max_steps, **extra, **options)
-    full = result.strategy.work["full"] if hasattr(result.strategy, "work") else 0
-    account = getattr(result.strategy, "account", None)
-    guard = (np.nan, np.nan) if account is None else (account.certified, account.bound)
-    return result.steps, result.met, result.attempts, full, *guard
+    work = result.work
+    guard = (work.get("certified steps", np.nan), work.get("bound", np.nan))
+    return result.steps, result.met, result.attempts, work.get("full", 0), *guard
 
 
 def many(domain, options, runs, *, told=None, need=10, max_steps=None, first=0):

@@ -31,7 +31,9 @@ def histogram(steps, bound):
 def simulate(title, mdp, need, bound, seed, runs):
     """Print what collecting `need` [S] takes; dynamics=mdp: nothing has to be learnt."""
     print(f"{title}: {need.sum()} samples on {mdp.name}, {runs} runs\n")
-    steps = np.array([gosprl.collect(mdp, need, dynamics=mdp, seed=seed + i).steps for i in range(runs)])
+    steps = np.array(
+        [gosprl.collect(mdp, need, strategy="gosprl", dynamics=mdp, seed=seed + i).steps for i in range(runs)]
+    )
     histogram(steps, bound)
     print(f"\n   at least {bound:,.0f} steps: {np.mean(steps >= bound):.0%} of the runs; 50% or more is promised")
     mean, off, limit = steps.mean(), steps.std() / runs**0.5, gosprl.fluid_limit(mdp, need)

@@ -5,10 +5,12 @@ what no collector can beat. Importing this registers the paper's domains as Gymn
 """
 
 from gosprl import applications, envs
-from gosprl.collecting.collector import Collector, collect
+from gosprl.collecting.collect import collect
+from gosprl.collecting.collector import Collector
 from gosprl.collecting.requirements import Requirement
 from gosprl.collecting.result import Result
 from gosprl.errors import CollectionError, GosprlError, InputError, PrecisionError
+from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.ssp import Plan, plan
@@ -28,6 +30,7 @@ __all__ = [
     "Confidence",
     "EmpiricalModel",
     "GosprlError",
+    "Guarantee",
     "InputError",
     "Intervals",
     "Known",

@@ -8,17 +8,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from gosprl.errors import InputError
+
+if TYPE_CHECKING:
+    from gosprl.collecting.collector import Collector
+    from gosprl.collecting.engine import Engine
 
 PERIOD = 0.1  # seconds between two reports, at least
+LINE_PERIOD = 5.0  # seconds between two lines where they cannot be written over
 
 
 class _Reports(ABC):
-    """Calls the user's function at most ten times a second, and at the end; `True` writes a line to the terminal."""
+    """Calls the user's function at most ten times a second, and at the end.
+
+    `True` writes to stderr: on a terminal one line that is written over, elsewhere (notebooks, logs) a line from time
+    to time.
+    """
 
     def __init__(self, progress: Any) -> None:
+        if not (progress is None or isinstance(progress, bool) or callable(progress)):
+            raise InputError(f"progress: expected True, False, None or a callable, got {progress!r:.80}")
         self._call = self._write if progress is True else progress if callable(progress) else None
         self._on_terminal = progress is True and sys.stderr.isatty()
+        self._period = PERIOD if self._on_terminal or progress is not True else LINE_PERIOD
         self._begin = self._last = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -32,14 +46,14 @@ class _Reports(ABC):
 
     def __call__(self, last: bool = False) -> None:
         now = time.monotonic()
-        if self._call is not None and (last or now - self._last >= PERIOD):
+        if self._call is not None and (last or now - self._last >= self._period):
             self._last = now
             self._call(self._status())
 
     def _write(self, status: dict[str, Any]) -> None:
-        if self._on_terminal:
-            sys.stderr.write("\r" + self._line(status))
-            sys.stderr.flush()
+        line = self._line(status)
+        sys.stderr.write(f"\r{line}" if self._on_terminal else f"{line}\n")
+        sys.stderr.flush()
 
     def _seconds(self) -> float:
         return max(1e-9, time.monotonic() - self._begin)
@@ -54,17 +68,16 @@ class _Reports(ABC):
 class Progress(_Reports):
     """Of a collector's run."""
 
-    def __init__(self, progress: Any, collector: Any) -> None:
+    def __init__(self, progress: Any, collector: "Collector") -> None:
         super().__init__(progress)
         self._collector = collector
 
     def _status(self) -> dict[str, Any]:
         record = self._collector.record
-        S = record.model.num_states
         return {
             "steps": record.steps,
             "attempts": self._collector.attempts,
-            "met": (S - int(record.ledger.scalars[0])) / S,
+            "met": record.need.proportion_met,
             "rate": record.steps / self._seconds(),
         }
 
@@ -97,21 +110,21 @@ class GoalProgress(_Reports):
 
 
 @contextmanager
-def interrupts_heard(record: Any) -> Iterator[None]:
+def interrupts_heard(engine: "Engine") -> Iterator[None]:
     """Let Ctrl-C raise a flag, not an exception, which could fall between a step and its record; a second one raises.
 
     Only the main thread hears signals, and only where they are not to be ignored; elsewhere nothing changes.
     """
-    record.interrupted = False
+    engine.interrupted = False
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def heard(number: int, frame: Any) -> None:
-        if record.interrupted:
+        if engine.interrupted:
             raise KeyboardInterrupt
-        record.interrupted = True
+        engine.interrupted = True
 
     before = signal.signal(signal.SIGINT, heard)
     try:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from gosprl import Collector
+from gosprl import Collector, Requirement
 
 
-class Both:
+class Both(Requirement):
     """A need of pairs [R] and of states [S] at once."""
 
     def __init__(self, pair, state):
@@ -34,7 +34,7 @@ def need_at_random(rng, exists, kind):
 
 
 def situation(seed, kind="pairs", states=5, actions=3, steps=60, spread=0.5):
-    """(model, ledger, t) after a random walk that mostly goes on, and jumps with probability `spread`."""
+    """(model, need, t) after a random walk that mostly goes on, and jumps with probability `spread`."""
     rng = np.random.default_rng(seed)
     exists = exists_at_random(rng, states, actions)
     collector = Collector(states, exists, need_at_random(rng, exists, kind))
@@ -44,4 +44,4 @@ def situation(seed, kind="pairs", states=5, actions=3, steps=60, spread=0.5):
         s_next = int(rng.integers(states)) if rng.random() < spread else (s + a) % states
         collector.observe(s, a, s_next)
         s = s_next
-    return collector.model, collector.record.ledger, steps + 1
+    return collector.model, collector.record.need, steps + 1

@@ -26,21 +26,14 @@ from gosprl._kernels.constants import (
     FEW,
     FIRST_CAPACITY,
     FOREIGN,
-    FOUND,
-    GOAL,
-    HANDED_BACK,
     HISTORY,
-    HORIZON,
     HUNGRY,
-    LIMIT,
-    MET,
+    INVALID,
     NO_ROOM,
     OUT_OF_SWEEPS,
     ROUNDED,
     ROUNDING,
     ROUNDS,
-    SETTLED,
-    STEPS,
     TIE,
     TINY,
 )
@@ -57,12 +50,12 @@ from gosprl._kernels.graph import (
     sift_up,
 )
 from gosprl._kernels.intervals import kl_end, kl_intervals, kl_means, kl_upper, unseen_cap, unseen_end
-from gosprl._kernels.need import Ledger, fewest_visits, note, note_many, settle
+from gosprl._kernels.need import Ledger, note, note_many, recount
 from gosprl._kernels.operator import Frozen, accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 from gosprl._kernels.sets import Sets, check_rows, is_open, replace_rows, stays_alive
 from gosprl._kernels.ssp import direct_start, evaluate, extrapolate, noise, solve
 from gosprl._kernels.ties import Seen, greedy, mixed, pick
-from gosprl._kernels.walk import walk
+from gosprl._kernels.walk import Course, Dynamics, drawn_row, under_sampled_row, walk, why_ended
 
 __all__ = [
     "CONVERGED",
@@ -73,24 +66,19 @@ __all__ = [
     "FEW",
     "FIRST_CAPACITY",
     "FOREIGN",
-    "FOUND",
-    "GOAL",
-    "HANDED_BACK",
     "HISTORY",
-    "HORIZON",
     "HUNGRY",
-    "LIMIT",
-    "MET",
+    "INVALID",
     "NO_ROOM",
     "OUT_OF_SWEEPS",
     "ROUNDED",
     "ROUNDING",
     "ROUNDS",
-    "SETTLED",
-    "STEPS",
     "TIE",
     "TINY",
     "Counts",
+    "Course",
+    "Dynamics",
     "Frozen",
     "Ledger",
     "Links",
@@ -105,10 +93,10 @@ __all__ = [
     "check_rows",
     "dearest",
     "direct_start",
+    "drawn_row",
     "evaluate",
     "expand",
     "extrapolate",
-    "fewest_visits",
     "first_foreign",
     "focus",
     "frozen_room",
@@ -139,10 +127,10 @@ __all__ = [
     "reach",
     "record",
     "record_many",
+    "recount",
     "replace_rows",
     "reversed_edges",
     "search_back",
-    "settle",
     "sift_down",
     "sift_up",
     "slot_of",
@@ -153,7 +141,9 @@ __all__ = [
     "sweep_relative",
     "touch",
     "touch_many",
+    "under_sampled_row",
     "unseen_cap",
     "unseen_end",
     "walk",
+    "why_ended",
 ]

@@ -11,14 +11,5 @@ FIRST_CAPACITY = 4  # successors that a row has room for when it is first visite
 FAR = 1e150  # the largest weight of an edge
 DEAD = 1e300  # value of a state that cannot reach a goal: sorts last, and 0 * DEAD is 0
 CONVERGED, ROUNDED, OUT_OF_SWEEPS, HUNGRY = 0, 1, 2, 3
-STEPS, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, SETTLED, FOUND = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    8,
-)  # as in `gosprl.collecting.record.Ended`
-COUNTED, NO_ROOM, FOREIGN = 0, -1, -2  # of a transition; the latter two: a larger pool is needed, no candidate
+COUNTED, NO_ROOM, FOREIGN, INVALID = 0, -1, -2, -3  # of a transition: counted; not, since the pool is full, since the
+# successor is no candidate, since the policy has no such row

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from gosprl._kernels._jit import jit
 from gosprl._kernels.constants import COUNTED, FIRST_CAPACITY, FOREIGN, NO_ROOM
 
+UPDATES, USED, NEWEST, CLOSED = range(4)  # in `Counts.scalars`
+
 
 class Counts(NamedTuple):
     """What was observed. A row's successors stand in order of first appearance in a pool that rows share.

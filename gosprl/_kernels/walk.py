@@ -1,90 +1,109 @@
-"""An attempt on a simulated MDP."""
+"""An attempt on a simulated MDP, by the rules of `gosprl.collecting.rules`."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gosprl._kernels._jit import jit
-from gosprl._kernels.constants import (
-    FIRST_CAPACITY,
-    FOREIGN,
-    FOUND,
-    GOAL,
-    HANDED_BACK,
-    LIMIT,
-    MET,
-    NO_ROOM,
-    SETTLED,
-    STEPS,
-)
-from gosprl._kernels.need import fewest_visits, note
+from gosprl._kernels.constants import FIRST_CAPACITY, FOREIGN, INVALID, NO_ROOM
+from gosprl._kernels.counts import CLOSED, USED
+from gosprl._kernels.need import UNMET_STATES, note
+from gosprl.collecting import rules
+from gosprl.collecting.rules import FOUND, GOES_ON, HANDED_BACK, NO_ROW
+
+why_ended = jit(rules.why_ended)
+under_sampled_row = jit(rules.under_sampled_row)
+drawn_row = jit(rules.drawn_row)
+
+
+class Dynamics(NamedTuple):
+    """A simulated MDP."""
+
+    row_ptr: NDArray[np.int64]  # [S + 1]
+    ptr: NDArray[np.int64]  # [R + 1]
+    succ: NDArray[np.int32]  # [nnz]
+    prob: NDArray[np.float64]  # [nnz]
+    rewards: NDArray[np.float64]  # [R] means
+    component: NDArray[np.int64]  # [S] states with the same label can be reached from each other
+
+
+class Course(NamedTuple):
+    """An attempt."""
+
+    policy: NDArray[np.int64]  # [S] rows, NO_ROW to hand back; empty if the policy is random
+    probability: NDArray[np.float64]  # [R] of a random policy; empty otherwise
+    goals: NDArray[np.bool_]  # [S]
+    limit: NDArray[np.int64]  # [R]
 
 
 @jit
-def walk(
-    row_ptr, ptr, succ, prob, rewards, bernoulli, counts, ledger, policy, random_policy, goals, limit, sample,
-    choices, uniforms, s, steps, events, threshold,
-):  # fmt: skip
-    """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform a step.
+def walk(mdp, bernoulli, counts, ledger, course, sample, choices, uniforms, s, steps, events, threshold):
+    """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform number a step.
 
-    A step takes one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random.
-
-    `policy` [S] are rows (-1: hand back), or, if it is empty, `random_policy` [R] are probabilities; with `sample`,
-    what is needed comes first. Writes (step, states unmet) into `events` at each change. Returns (state, steps made,
-    events written, why it stopped). A reward above `threshold` ends the walk. A step to a successor that is no
-    candidate is not made. In both cases (row, successor) stands in `events`, after those written.
+    A step takes one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random. Writes
+    (step, states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped):
+    GOES_ON if all steps are made, NO_ROOM if the counts need a larger pool, FOREIGN if a successor is no candidate,
+    INVALID if the policy's entry for the state is none; in these three cases the step was not made. With FOUND and
+    FOREIGN, (row, successor) stands in `events` after those written.
     """
     noted = 0
-    closed = counts.scalars[3] != 0
+    closed = counts.scalars[CLOSED] != 0
     for step in range(steps):
+        begin, end = mdp.row_ptr[s], mdp.row_ptr[s + 1]
         if not closed:
             capacity = FIRST_CAPACITY
-            for row in range(row_ptr[s], row_ptr[s + 1]):
+            for row in range(begin, end):
                 capacity = max(capacity, 2 * counts.length[row])
-            if counts.scalars[1] + capacity > len(counts.succ):
+            if counts.scalars[USED] + capacity > len(counts.succ):
                 return s, step, noted, NO_ROOM  # before anything is drawn
-        row = -1
-        if sample and ledger.unmet[s] > 0:
-            row = fewest_visits(row_ptr, counts.visits, ledger.pair, s)
-        if row >= 0:
-            pass
-        elif len(policy) > 0:
-            row = policy[s]
-            if row < 0:
-                return s, step, noted, HANDED_BACK
-        else:
-            u = choices[step]
-            row = row_ptr[s]
-            for row in range(row_ptr[s], row_ptr[s + 1]):
-                u -= random_policy[row]
-                if u < 0:
-                    break
+        row = NO_ROW
+        if sample and ledger.unmet_items[s] > 0:
+            row = under_sampled_row(begin, end, counts.visits, ledger.pair)
+        if row < 0:
+            if len(course.policy) > 0:
+                row = course.policy[s]
+                if row == NO_ROW:
+                    return s, step, noted, HANDED_BACK
+            else:
+                row = drawn_row(begin, end, course.probability, choices[step])
+            if not begin <= row < end:
+                return s, step, noted, INVALID
         u = uniforms[step * (1 + bernoulli)]
         cumulative = 0.0
-        j = ptr[row]
-        for j in range(ptr[row], ptr[row + 1]):
-            cumulative += prob[j]
+        j = mdp.ptr[row]
+        for j in range(mdp.ptr[row], mdp.ptr[row + 1]):
+            cumulative += mdp.prob[j]
             if u < cumulative:
                 break
-        reward = rewards[row]
+        reward = mdp.rewards[row]
         if bernoulli:
             reward = 1.0 if uniforms[2 * step + 1] < reward else 0.0
-        unmet = ledger.scalars[0]
-        if note(counts, ledger, row, succ[j], reward) == FOREIGN:
+        unmet = ledger.totals[UNMET_STATES]
+        s_next = mdp.succ[j]
+        if note(counts, ledger, row, s_next, reward) == FOREIGN:
             events[noted, 0] = row
-            events[noted, 1] = succ[j]
+            events[noted, 1] = s_next
             return s, step, noted, FOREIGN
-        s = succ[j]
-        if ledger.scalars[0] != unmet:
+        through_door = mdp.component[s] != mdp.component[s_next]
+        s = s_next
+        left = ledger.totals[UNMET_STATES]
+        if left != unmet:
             events[noted, 0] = step + 1
-            events[noted, 1] = ledger.scalars[0]
+            events[noted, 1] = left
             noted += 1
-        if reward > threshold:
+        over = why_ended(
+            reward > threshold,
+            left != unmet and left == 0,
+            course.goals[s],
+            sample and left != unmet,
+            counts.visits[row] > course.limit[row],
+            through_door,
+            False,
+        )
+        if over == FOUND:
             events[noted, 0] = row
             events[noted, 1] = s
-            return s, step + 1, noted, FOUND
-        if ledger.scalars[0] != unmet and ledger.scalars[0] == 0:
-            return s, step + 1, noted, MET
-        if goals[s]:
-            return s, step + 1, noted, GOAL
-        if sample and ledger.scalars[0] != unmet:
-            return s, step + 1, noted, SETTLED
-        if counts.visits[row] > limit[row]:
-            return s, step + 1, noted, LIMIT
-    return s, steps, noted, STEPS
+        if over != GOES_ON:
+            return s, step + 1, noted, over
+    return s, steps, noted, GOES_ON

@@ -20,7 +20,7 @@ fails with probability at most the sum of 2 exp(-n_k g^2 / 2) over phases k and 
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,19 +29,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
 from gosprl.applications.common import Answer, Floats, Ints, Walk, listed
-from gosprl.collecting.requirements import NO_ROWS
+from gosprl.collecting.requirements import NO_ROWS, Requirement
 from gosprl.errors import InputError
+from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import mean_intervals
 from gosprl.sets.intervals import Confidence
 
 LOOK = 10  # samples of every pair in the first look, where states have to be found
-AMONG = "; of the states found in the first look"
+AMONG = "; of the states discovered in the first look"
 ROUND = 1.2  # samples asked for in a round of elimination, as a multiple of those before
 
 
-class _Arms(ABC):
+class _Arms(Requirement):
     """The same number of samples of every state that is left."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
@@ -251,17 +252,18 @@ def best_state(
         pulls=pulls(model),
         budget=budget,
         collected=result,
-        guarantee=_promise(budget, walk.at(delta), slack, result.stop) + ("" if rule.all_states else AMONG),
+        guarantee=_promise(budget, walk.at(delta), slack, result.stop, "" if rule.all_states else AMONG),
     )
 
 
-def _promise(budget: int | None, level: str, epsilon: float, stop: str) -> str:
+def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, among: str) -> Guarantee:
     if budget is not None:
         early = "" if stop == "met" else "; stopped before the budget was spent"
-        return f"the chance of an error falls exponentially with the budget, at a rate that the gaps decide{early}"
+        rate = "the chance of an error falls exponentially with the budget, at a rate that the gaps decide"
+        return Guarantee(why=rate + early + among)
     if stop != "met":
-        return f"{level}: the best state is among the candidates"
-    return f"{level}: this is the best state" + (f", or within {epsilon:g} of it" if epsilon else "")
+        return level.about(f"the best state is among the candidates{among}")
+    return level.about("this is the best state" + (f", or within {epsilon:g} of it" if epsilon else "") + among)
 
 
 def _enough(budget: int, states: int) -> int:

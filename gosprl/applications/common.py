@@ -13,26 +13,30 @@ from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
 from gosprl.collecting.collector import Collector
+from gosprl.collecting.record import ANY_REWARD
+from gosprl.collecting.requirements import Requirement
 from gosprl.collecting.result import Result
 from gosprl.errors import InputError
+from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.families import as_family
 from gosprl.sets.intervals import Confidence
+from gosprl.strategies import Gosprl, Guarded, Practical
 from gosprl.systems import as_system
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-T = TypeVar("T")
+T = TypeVar("T", bound=Requirement)
 
 SHOWN = 8  # states listed before a list is cut
 
 
-class Rule:
+class Rule(Requirement):
     """Samples of the rows that count, needed as `demand` says.
 
-    Rows that count are those of all states of a system that has all its states; otherwise those of the states found so
-    far. Of a terminal state nothing counts but, with `resets`, what its reset leads to.
+    Rows that count are those of all states of a system that has all its states; otherwise those of the states
+    discovered so far. Of a terminal state nothing counts but, with `resets`, what its reset leads to.
     """
 
     resets = False
@@ -42,7 +46,7 @@ class Rule:
         self.state = np.zeros(model.num_states, dtype=np.int64)
         self.all_states = all_states
         self.counting = np.zeros(len(model.rows), dtype=bool)  # [R]
-        self._known = 0  # of the states found
+        self._known = 0  # states taken into account
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
@@ -70,7 +74,7 @@ class Rule:
         return another
 
     def newly_counting(self, model: EmpiricalModel) -> Ints:
-        """The rows that count from now on: those of states found since it was last asked."""
+        """The rows that count from now on: those of states discovered since the last call."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -91,7 +95,7 @@ class Answer:
     """What an application returns; `collected` is all that the run brought: counts, the model, the limit."""
 
     collected: Result = field(kw_only=True)
-    guarantee: str = field(kw_only=True)  # what holds, and with which probability
+    guarantee: Guarantee = field(kw_only=True)  # what holds, and with which probability
 
     @property
     def steps(self) -> int:
@@ -116,7 +120,7 @@ class Answer:
         """How the walk ended, and where it still lacks samples."""
         lacking = np.unique(self.collected.unmet["state"])
         missing = [("missing", f"samples of {listed(lacking)}")] if lacking.size else []
-        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", self.guarantee)]
+        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", str(self.guarantee))]
 
     def __repr__(self) -> str:
         shown = [*self.lines(), *self.ending()]
@@ -138,7 +142,7 @@ class Walk:
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         self.family()
-        for name in ("states", "actions", "model", "need"):
+        for name in ("states", "actions", "model", "need", "rewards"):
             if name in self.options:
                 raise InputError(f"{name}: not an option here; the system and what is asked of it decide that")
 
@@ -149,45 +153,48 @@ class Walk:
     @property
     def scale(self) -> float:
         """The width multiplier of the sets, which reward intervals take over."""
-        return float(getattr(self.confidence, "scale", 1.0))
+        return self.family().scale
 
     @property
-    def level(self) -> str:
+    def level(self) -> Guarantee:
         """With which probability what the sets prove is right."""
-        return self.at(getattr(self.confidence, "delta", self.delta), dynamics=True)
+        delta = self.family().delta
+        return self.at(self.delta if delta is None else delta, dynamics=True)
 
-    def at(self, delta: float, dynamics: bool = False) -> str:
+    def at(self, delta: float, dynamics: bool = False) -> Guarantee:
         """The level of what was proved at `delta`, if the sets' scale allows any; `dynamics`: if it is about these."""
         if self.scale < 1:
-            return f"heuristic: scale {self.scale:g}"
-        told = self.options.get("successors", getattr(self.options.get("strategy"), "successors", None))
-        return f"delta={delta:g}" + (", given the successors" if dynamics and told is not None else "")
+            return Guarantee.heuristic(f"scale {self.scale:g}")
+        return Guarantee(delta, given=("the successors",) if dynamics and self._successors_given() else ())
+
+    def _successors_given(self) -> bool:
+        strategy = self.options.get("strategy")
+        if isinstance(strategy, (Gosprl, Guarded, Practical)):
+            return strategy.successors is not None
+        return self.options.get("successors") is not None
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
         """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""
         walked = as_system(system)
-        mdp = getattr(walked, "mdp", None)
-        if isinstance(mdp, TabularMDP):
-            check_communicating(mdp)
+        if walked.mdp is not None:
+            check_communicating(walked.mdp)
             if rewards:
-                check_rewards(mdp)
+                check_rewards(walked.mdp)
         model = walked.model()
-        rule = rule_of(model, bool(getattr(walked, "all_states", True)))
-        collector = Collector(need=rule, seed=self.seed, model=model, **self.collecting)
-        if rewards:
-            collector.record.rewards = (0.0, 1.0)
-        result = collector.run(walked, self.max_steps, self.progress)
+        rule = rule_of(model, walked.all_states)
+        allowed = (0.0, 1.0) if rewards else ANY_REWARD
+        collector = Collector(need=rule, seed=self.seed, model=model, rewards=allowed, **self.collecting)
+        collector.walk(walked, self.max_steps, self.progress)
+        result = collector.last_result()
         if isinstance(rule, Rule):
-            rule.newly_counting(model)  # the last step of a run that was cut short may have found a state
+            rule.newly_counting(model)  # the last step of a run that was cut short may have discovered a state
         return rule, result
 
     @property
     def collecting(self) -> dict[str, Any]:
         """The collector's options: its sets are those of the answer, if the strategy has sets that can be chosen."""
-        strategy = self.options.get("strategy")
-        takes = ["delta", "confidence"] if strategy is None else []
-        if isinstance(strategy, str):
-            takes = strategies.options_of(_checks.choice("strategy", strategy, strategies.STRATEGIES))
+        strategy = self.options.get("strategy", "guarded")
+        takes = strategies.options_of(strategy) if isinstance(strategy, str) else []
         sets = {"delta": self.delta, "confidence": self.confidence}
         if self.options.get("dynamics") is not None:  # then there are none
             del sets["confidence"]

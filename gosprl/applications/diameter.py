@@ -248,13 +248,13 @@ def estimate_diameter(
         errors=errors,
         epsilon=epsilon,
         collected=result,
-        guarantee=f"{walk.level}: lower <= D <= diameter{among(made, model)}",
+        guarantee=walk.level.about(f"lower <= D <= diameter{among(made, model)}"),
     )
 
 
 def among(rule: Rule, model: EmpiricalModel) -> str:
-    """What is taken for granted where states are found by walking."""
+    """What is taken for granted where states are discovered by walking."""
     if rule.all_states:
         return ""
-    missing = np.flatnonzero(~model.found)
+    missing = np.flatnonzero(~model.is_discovered)
     return f", if {listed(missing)} cannot be reached" if missing.size else ""

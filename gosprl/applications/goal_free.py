@@ -292,7 +292,7 @@ def explore_all_goals(
         _known=proved.hat,
         _added=task.perturbation(usable),
         collected=result,
-        guarantee=f"{walk.level}: every policy is within `proved` of the best{among(made, result.model)}",
+        guarantee=walk.level.about(f"every policy is within `proved` of the best{among(made, result.model)}"),
     )
 
 

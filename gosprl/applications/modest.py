@@ -168,7 +168,7 @@ def estimate_model(
         rule=rule,
         target=eta,
         collected=result,
-        guarantee=f"{walk.level}: every |p_hat - p| is at most its eta",
+        guarantee=walk.level.about("every |p_hat - p| is at most its eta"),
     )
 
 

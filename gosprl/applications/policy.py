@@ -333,7 +333,8 @@ def learn_policy(
     model = result.model
     bounds = rule.problem.bounds(rule.precision)
     states = np.unique(model.rows.state[rule.counting])
-    level = delta / 2 + getattr(rule.problem.family, "delta", delta / 2)
+    of_sets = rule.problem.family.delta
+    level = delta / 2 + (delta / 2 if of_sets is None else of_sets)
     action = np.where(np.isin(np.arange(model.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
         policy=action,
@@ -346,5 +347,5 @@ def learn_policy(
         phases=[model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, visits)) for visits in rule.samples],
         requested=model.rows.to_dense(rule.pair),
         collected=result,
-        guarantee=f"{walk.at(level, dynamics=True)}: lower <= V^policy <= V* <= upper",
+        guarantee=walk.at(level, dynamics=True).about("lower <= V^policy <= V* <= upper"),
     )

@@ -81,5 +81,5 @@ def estimate_rewards(
         radius=dense(result.model, radius),
         epsilon=epsilon,
         collected=result,
-        guarantee=f"{walk.at(delta)}: every mean reward is within its radius",
+        guarantee=walk.at(delta).about("every mean reward is within its radius"),
     )

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl.applications.common import Answer, Walk, check_communicating
-from gosprl.collecting.collector import collect
+from gosprl.collecting.collect import collect
+from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.sets.intervals import Confidence
 
@@ -90,6 +91,6 @@ def find_treasure(
     )
 
 
-def _promise(level: str) -> str:
+def _promise(level: Guarantee) -> Guarantee:
     """What the strategy's level is the level of; random walks and heuristics promise nothing."""
-    return f"{level}: the steps that covering takes obey the paper's bound" if level.startswith("delta=") else level
+    return level if level.level is None else level.about("the steps that covering takes obey the paper's bound")

@@ -75,7 +75,7 @@ def _end_failed(asked: Asked, error: gosprl.CollectionError) -> NoReturn:
 
 
 def _ending(asked: Asked, ended: applications.Answer | gosprl.Result, seed: int | None) -> dict[str, Any]:
-    told = {"env": asked.env, "steps": ended.steps, "stop": ended.stop, "guarantee": ended.guarantee}
+    told = {"env": asked.env, "steps": ended.steps, "stop": ended.stop, "guarantee": str(ended.guarantee)}
     return {**told, "seed": seed}
 
 

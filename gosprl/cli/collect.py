@@ -32,12 +32,12 @@ def collect(
         str, typer.Option(help="Samples: a number for every pair, or an .npy file with [S] or [S, A].")
     ] = "1",
     strategy: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="guarded (default), gosprl (given an option that only it has), practical, random; or a rival: "
+            help="guarded, gosprl (Algorithm 1 of the paper), practical, random; or a rival: "
             "zero_one_ucrl, zero_ucrl, maxent, weighted_maxent, min_frequency, zero_rmax."
         ),
-    ] = None,
+    ] = "guarded",
     seed: Seed = None,
     max_steps: MaxSteps = None,
     confidence: Annotated[str | None, typer.Option(help="Confidence sets: kl (default) or bernstein.")] = None,
@@ -85,9 +85,10 @@ def collect(
         print_error(error)
         result = error.result
     if as_json:
+        told = vars(result) | {"guarantee": str(result.guarantee)}
         keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
         known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
-        print(json.dumps({"env": env, **{key: getattr(result, key) for key in keys}, **known_limit}))
+        print(json.dumps({"env": env, **{key: told[key] for key in keys}, **known_limit}))
     else:
         out.print(summary(env, result))
         if isinstance(system, gosprl.TabularMDP):

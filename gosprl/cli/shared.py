@@ -164,7 +164,7 @@ def summary(env: str, result: gosprl.Result) -> Table:
             ("steps", f"{result.steps:,}"),
             ("plans", f"{result.attempts:,}"),
             ("resets", f"{result.resets:,}" if result.resets else ""),
-            ("guarantee", result.guarantee),
+            ("guarantee", str(result.guarantee)),
             ("limit", result.closeness),
         ],
     )

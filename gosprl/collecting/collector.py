@@ -1,48 +1,64 @@
-"""Collector: ask/tell for loops the user owns, and `collect`, the loop for those who do not.
+"""Collector: ask/tell for loops the user owns, and `run`, the loop for those who do not.
 
-A collector asks its strategy for an attempt, follows it, and when it ends asks for the next, until what is needed is
-there. Compiled systems follow an attempt in one call; the Python engine below follows the same one step by step.
+A collector asks its planner for an attempt, lets the engine follow it, and when it has ended asks for the next, until
+what is needed is there.
 """
 
-import math
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
-from gosprl.collecting.record import UNLIMITED, Ended, Record
+from gosprl.collecting.engine import Engine, checked_attempt, finite
+from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import as_requirement
-from gosprl.collecting.result import Result
+from gosprl.collecting.result import Result, snapshot
 from gosprl.errors import CollectionError, InputError
+from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
-from gosprl.sets.kl import KL
-from gosprl.strategies.base import Attempt, GivenUp
-from gosprl.systems import as_system
-from gosprl.systems.base import System
+from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
+from gosprl.systems import System, as_system
 
-SLICE = 1000  # steps between two looks at the clock, if the system does not say
 PATIENCE = 50_000  # steps without a needed sample, and at least half of all, before a warning
 
 
 class Collector:
     """Collects what is needed, one attempt after the other.
 
+    Parameters
+    ----------
     states, actions
         S, and A or a mask [S, A] of the actions that exist.
     need
-        Samples wanted: an int, an array [S] or [S, A], a `Requirement`, or a callable (model) -> array.
-    strategy, options
-        A name and the fields of its dataclass, or a strategy object. By default `guarded`, or `gosprl` if an option
-        is given that only that has.
+        Samples needed: an int, an array [S] (any action) or [S, A], a `Requirement`, or a callable (model) -> array.
+    strategy
+        A name, or a strategy object. See `gosprl.strategies`.
     seed
         Fixes everything that is random.
+    model
+        Counts to begin with, instead of `states` and `actions`; the collector adds to them.
     threshold
         Stop at the first reward above this (`stop` is "found" then); by default rewards stop nothing.
+    rewards
+        The least and the largest reward that the system may return; by default any finite number.
+    **options
+        The fields of the named strategy's dataclass.
+
+    Examples
+    --------
+    >>> collector = Collector(states=2, actions=1, need=3, seed=0)
+    >>> s = 0
+    >>> while not collector.done:
+    ...     a = collector.ask(s)
+    ...     s_next = 1 - s  # what your system does
+    ...     collector.tell(s, a, s_next)
+    ...     s = s_next
+    >>> collector.result().counts.tolist()
+    [[3], [3]]
     """
 
     def __init__(
@@ -51,325 +67,373 @@ class Collector:
         actions: ArrayLike | None = None,
         need: Any = 1,
         *,
-        strategy: Any = None,
+        strategy: Any = "guarded",
         seed: int | None = None,
         model: EmpiricalModel | None = None,
         threshold: float | None = None,
+        rewards: tuple[float, float] = ANY_REWARD,
         **options: Any,
     ) -> None:
         if model is None:
             if states is None or actions is None:
                 raise InputError("states, actions: both are needed to begin")
             model = EmpiricalModel(states, actions)
+        elif not isinstance(model, EmpiricalModel):
+            raise InputError(f"model: expected an EmpiricalModel, got {type(model).__name__}")
         self.strategy = strategies.make(strategy, options)
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
         streams = np.random.SeedSequence(self.seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
-        need = as_requirement(need, model.rows)
-        self._model = model
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
-        self.record = Record(model, need, np.random.default_rng(streams[0]), above)
+        self._model = model
+        self._had = model.visits.copy()  # [R] before the run
+        self.record = Record(model, as_requirement(need, model.rows), above, rewards)
+        self.engine = Engine(self.record, np.random.default_rng(streams[0]))
         self.attempts = 0
         self.given_up: GivenUp | None = None
         self._stop = ""
         self._start: int | None = None  # where it all began
-        self._had = (model.visits.copy(), np.bincount(model.rows.state, weights=model.visits).astype(np.int64))
-        self._state: int | None = None  # where the last transition ended
-        self._attempt: Attempt | None = None
-        self._made = 0  # steps of the current attempt
         self._asked: tuple[int, int, int] | None = None  # (row, state, action) of the question that is open
         self._given: Any = None  # the system as the user gave it
-        self._system: Any = None
+        self._system: System | None = None
+        self._component = -1  # of the present state, where the system knows its components
         self._gained, self._last_gain, self._warned = 0, 0, False
+        self.planner: Planner | None = None
         try:
-            self._update_need()
+            self.record.update_need()
         except InputError:
             raise
         except Exception as error:
             self._stop = "failed"
             raise CollectionError(f"the requirement failed at once: {error}", self.result()) from error
+        self.planner = self._begin_planner()
 
     @property
     def model(self) -> EmpiricalModel:
+        """The counts so far."""
         self.record.flush()
         return self._model
 
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do: everything is met, what is missing was given up, or a reward found."""
-        return self.record.met or self.given_up is not None or self.record.found is not None
+        engine, planner = self.engine, self.planner
+        between = self._asked is None and engine.attempt is None
+        if between and not self._finished:
+            self.record.update_need()
+            if planner is not None and planner.may_give_up and engine.state is not None and not self._finished:
+                self._new_attempt()
+        return self._finished
+
+    @property
+    def _finished(self) -> bool:
+        return self.record.need.met or self.given_up is not None or self.record.found is not None
 
     def ask(self, s: int) -> int:
-        """The action to take in state s; asking again before telling gives the same answer."""
+        """The action to take in state s; asking again before telling gives the same answer.
+
+        Parameters
+        ----------
+        s
+            Index of the state that the system is in. After a termination, that of the reset.
+
+        Returns
+        -------
+        The index of the action.
+        """
         s = _checks.index("s", s, self._model.num_states, "a state")
         if self._asked is not None and self._asked[1] == s:
             return self._asked[2]
+        if self._finished:
+            raise InputError("ask: there is nothing left to collect; look at `done` first")
         self._stop = ""
         if self._model.terminal[s]:
             raise self._model.ends_sometimes(s)
-        if self._state is not None and self._model.terminal[self._state]:
-            self._reset_to(s)
-        elif s != self._state:
-            self._restart()
-        self._model.find(s)
+        if self.engine.at_terminal:
+            if self.engine.attempt is None:
+                self._new_attempt()
+            self.engine.reset(s)
+            self._update_if_met()
+        elif s != self.engine.state:
+            self.engine.start(s)
         self._start = s if self._start is None else self._start
+        self._model.discover(s)
         row = self._next_row(s)
         self._asked = (row, s, int(self._model.rows.action[row]))
         return self._asked[2]
 
-    def tell(self, s: int, a: int, s_next: int, reward: float = 0.0, terminated: bool = False) -> None:
-        """What the action asked for led to; after a termination, the next state asked about is that of the reset."""
+    def tell(
+        self, s: int, a: int, s_next: int, reward: float = 0.0, terminated: bool = False, truncated: bool = False
+    ) -> None:
+        """Say what the action asked for led to.
+
+        Parameters
+        ----------
+        s, a
+            The state asked about and the action that `ask` returned.
+        s_next
+            Index of the next state.
+        reward
+            A finite number.
+        terminated
+            The episode ended in `s_next`: the next state asked about is that of the reset.
+        truncated
+            The episode was cut off after this step: the walk goes on wherever the next question is asked.
+        """
         if self._asked is None or (s, a) != self._asked[1:]:
-            asked = "nothing" if self._asked is None else "state {} and action {}".format(*self._asked[1:])
-            raise InputError(f"tell: asked was {asked}, told were state {s} and action {a}; observe() takes anything")
+            asked = "nothing" if self._asked is None else "({}, {})".format(*self._asked[1:])
+            raise InputError(
+                f"tell: expected the (s, a) of the last ask(), {asked}, got ({s}, {a}); observe() takes any transition"
+            )
         s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
-        row, reward = self._asked[0], _finite(reward)
-        self.record.arrive(row, s_next, reward, bool(terminated))
+        row, reward = self._asked[0], finite(reward)
+        self.engine.arrive(row, s_next, reward, bool(terminated))
         self._asked = None
-        self._made += 1
-        self._state = s_next
-        if self._attempt is None:
-            self.record.flush()
-            self._hear()
-        else:
-            self._finish(self.record.ended(self._attempt, row, s_next, self._made))
+        if truncated and not terminated:
+            self.engine.break_off()
+            self.engine.state = None
+        self._update_if_met()
 
     def observe(self, s: int, a: int, s_next: int, reward: float = 0.0) -> None:
-        """A transition that was not asked for; it counts like any other."""
+        """Count a transition that was not asked for; it counts like any other."""
         row = int(self.model.rows.index(s, a))
-        s_next = _checks.index("s_next", s_next, self.model.num_states, "a state")
-        reward = _finite(reward)
-        self._settle()
-        self.record.add(row, s_next, reward)
-        self.record.flush()
-        self._settle(walked=False)
-        self._restart()
-        self._hear()
+        s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
+        reward = finite(reward)
+        self._account(walked=True)
+        self.record.observe(row, s_next, reward)
+        self._account(walked=False)
+        self.engine.break_off()
+        self._update_if_met()
 
-    def run(self, system: Any, max_steps: int | None = None, progress: Any = None) -> Result:
-        """Walk a system until done, or for `max_steps` more steps; may be called again to go on."""
-        budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
-        walked: System = self._system if system is self._given else as_system(system)
-        self._check_pairs(walked)
-        self._stop = ""
-        with Progress(progress, self) as report, interrupts_heard(self.record):
-            try:
-                self._begin(system, walked)
-                last = self.record.steps + min(budget, UNLIMITED - self.record.steps)
-                while not (self.done or self.record.interrupted or self.record.steps >= last):
-                    self._walk(walked, min(getattr(walked, "slice", SLICE), last - self.record.steps))
-                    self._watch(max_steps)
-                    report()
-                report(last=True)
-                self._stop = self._why(self.record.interrupted)
-            except KeyboardInterrupt:
-                self._drop_attempt(walked)
-                self._stop = "interrupted"
-            except Exception as error:
-                if isinstance(error, InputError) and self.record.steps == 0:
-                    raise
-                self._drop_attempt(walked)
-                self._stop = "failed"
-                raise CollectionError(
-                    f"the run failed after {self.record.steps} steps: {error}", self.result()
-                ) from error
+    def run(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> Result:
+        """Walk a system until done, or for `max_steps` more steps; may be called again to go on.
+
+        Parameters
+        ----------
+        system
+            A `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`. A Gymnasium environment is reset
+            first, each time: it may have been used elsewhere. Without `system`, or with the same `TabularMDP` or
+            `System`, the walk goes on where the last run stopped.
+        max_steps
+            Stop after so many steps.
+        progress
+            True for a line on stderr, or a callable that is given a dict at most ten times a second.
+
+        Returns
+        -------
+        What was collected so far, in all runs together.
+
+        Raises
+        ------
+        CollectionError
+            The system, the requirement or the strategy failed; its `result` has everything collected.
+        """
+        self.walk(system, max_steps, progress)
         return self.result()
 
-    def result(self) -> Result:
-        """What was collected so far."""
-        record, model = self.record, self.model
-        self._settle()
-        pair, state = record.needed()
-        unmet = record.unmet()
-        S = model.num_states
-        curve = np.empty(len(record.events), dtype=[("step", np.int64), ("proportion", np.float64)])
-        curve[:] = record.events
-        wanted = np.bincount(model.rows.state, weights=pair, minlength=S) + state
-        given_up = getattr(self.strategy, "lost", {}) if self.given_up is None else self.given_up.states
-        return Result(
-            met=len(unmet) == 0,
-            steps=record.steps,
-            attempts=self.attempts,
-            stop=self._why(False) if self.done and self._stop != "failed" else self._stop or "running",
-            counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
-            unmet=unmet,
-            unreachable={s: given_up[s] for s in np.unique(unmet["state"]).tolist() if s in given_up},
-            curve=curve,
-            model=model,
-            guarantee=self.strategy.guarantee,
-            states=int((wanted > 0).sum()),
-            pairs=int((pair > 0).sum()),
-            resets=record.resets,
-            unseen=_unseen(model, getattr(self.strategy, "delta", 0.1)),
-            seed=self.seed,
-            strategy=self.strategy,
-            found=record.found,
-            _need=(np.maximum(pair - self._had[0], 0), np.maximum(state - self._had[1], 0)),
-            _start=self._start,
-            _truth=self._truth(),
-        )
+    def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
+        """Do what `run` does, without making a result."""
+        budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
+        engine, record = self.engine, self.record
+        with Progress(progress, self) as report, interrupts_heard(engine):
+            try:
+                walked = self._take_over(system)
+                self._stop = ""
+                last = record.steps + min(budget, UNLIMITED - record.steps)
+                while not (self._finished or engine.interrupted or record.steps >= last):
+                    if engine.attempt is None and not self._new_attempt():
+                        continue
+                    walked.follow(engine, min(walked.block, last - record.steps))
+                    record.flush()
+                    self._update_if_met()
+                    self._warn_if_endless(max_steps)
+                    report()
+                report(last=True)
+                self._stop = self._why(engine.interrupted)
+            except KeyboardInterrupt:
+                engine.break_off()
+                self._stop = "interrupted"
+            except Exception as error:
+                if isinstance(error, InputError) and record.steps == 0:
+                    raise
+                engine.break_off()
+                self._stop = "failed"
+                raise CollectionError(f"the run failed after {record.steps} steps: {error}", self.result()) from error
 
-    def _why(self, interrupted: bool) -> str:
-        if self.record.found is not None:
-            return "found"
-        if self.record.met:
-            return "met"
-        return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"
+    def result(self) -> Result:
+        """What was collected so far: a snapshot, which later steps do not change."""
+        return snapshot(self, self.model.copy())
+
+    def last_result(self) -> Result:
+        """The same for a collector that is not used any more: its counts are handed over, not copied."""
+        return snapshot(self, self.model)
+
+    def stop_reason(self) -> str:
+        """Why the last run stopped, "running" before it did."""
+        return self._why(False) if self._finished and self._stop != "failed" else self._stop or "running"
+
+    def guarantee(self) -> Guarantee:
+        """What holds for the run so far."""
+        if self.planner is None:
+            return Guarantee.none("nothing was planned")
+        self._account(walked=True)
+        guarantee = self.planner.guarantee
+        if not isinstance(guarantee, Guarantee):
+            raise InputError(
+                f"strategy: expected {type(self.planner).__name__}.guarantee to be a gosprl.Guarantee, got "
+                f"{guarantee!r:.80}"
+            )
+        return guarantee
+
+    @property
+    def start(self) -> int | None:
+        """The state in which everything began."""
+        return self._start
+
+    @property
+    def had(self) -> "np.ndarray[Any, np.dtype[np.int64]]":
+        """[R] visits before the run."""
+        return self._had
+
+    @property
+    def truth(self) -> TabularMDP | None:
+        """The true dynamics, if the system told them and they are about the same pairs."""
+        mdp = None if self._system is None else self._system.mdp
+        return mdp if mdp is not None and mdp.rows.same(self._model.rows) else None
+
+    def _begin_planner(self) -> Planner:
+        planner = self.strategy.begin(self._model, self.record.need, self.engine.rng)
+        if not isinstance(planner, Planner):
+            raise InputError(
+                f"strategy: expected {type(self.strategy).__name__}.begin to return a gosprl.strategies.Planner, got "
+                f"{planner!r:.80}"
+            )
+        return planner
+
+    def _take_over(self, given: Any) -> System:
+        """The system to walk, with the walk in a state that is known to be its own."""
+        engine, before = self.engine, self._system
+        if given is None:
+            if before is None:
+                raise InputError("system: expected a system to walk: nothing was walked yet")
+            system = before
+        elif before is not None and (given is self._given or given is before):
+            system = before
+            if not (given is before or isinstance(given, TabularMDP)):
+                engine.state = None  # others may have stepped or reset it since
+        else:
+            system = as_system(given)
+            self._check_pairs(system)
+            system.seed(self._system_rng)
+            self._given, self._system, self._component = given, system, -1
+            engine.components = system.components()
+            engine.state = None
+        if engine.state is None:
+            self._asked = None
+            engine.start(engine.reset_of(system))
+            self._start = engine.state if self._start is None else self._start
+            self.record.update_need()
+        return system
 
     def _check_pairs(self, system: System) -> None:
-        """An MDP is walked by rows of the model, in compiled code, which would read anywhere."""
-        mdp = getattr(system, "mdp", None)
-        if system is not self._system and isinstance(mdp, TabularMDP) and not mdp.rows.same(self._model.rows):
+        """Rows of the model are rows of the MDP: compiled code takes that for granted."""
+        mdp = system.mdp
+        if mdp is not None and not mdp.rows.same(self._model.rows):
             raise InputError(
                 f"system: {mdp.name} has {mdp.num_states} states and {len(mdp.rows)} pairs, and they are not those of "
                 f"the collector, {self._model.num_states} and {len(self._model.rows)}; begin with "
                 "model=EmpiricalModel.over(mdp.rows)"
             )
 
-    def _begin(self, given: Any, system: System) -> None:
-        if self._system is not system:
-            system.seed(self._system_rng)
-            self._given, self._system = given, system
-        if self._state is None:
-            self._start = self._state = system.reset(self.record)
-            self._update_need()
+    def _next_row(self, s: int) -> int:
+        for _ in range(2):
+            if self.engine.attempt is None and not self._new_attempt():
+                # Only now, in s, is it known that nothing is left to do: any action will do, and `done` says so.
+                return int(self._model.rows.ptr[s])
+            row = self.engine.choose()
+            if row >= 0:
+                return row
+        raise AssertionError("an attempt that has made no step hands back")  # the engine raises before
 
-    def _walk(self, system: System, steps: int) -> None:
-        """Follow the current attempt, or a new one, for at most `steps` steps."""
-        assert self._state is not None
-        if self._attempt is None and not self._new_attempt(self._state):
+    def _new_attempt(self) -> bool:
+        """Ask the planner; False if there is nothing to do (any more)."""
+        engine, planner, record = self.engine, self.planner, self.record
+        assert planner is not None
+        assert engine.state is not None
+        record.update_need()
+        self._waive_unreachable(engine.state)
+        if self._finished:
+            return False
+        if engine.broken:
+            planner.restart()
+            engine.broken = False
+        answer = planner.attempt(engine.state, record.steps + 1)
+        if isinstance(answer, GivenUp):
+            self.given_up = self._checked_given_up(answer)
+            return False
+        if not isinstance(answer, Attempt):
+            raise InputError(
+                f"strategy: expected {type(planner).__name__}.attempt to return an Attempt or GivenUp, got "
+                f"{answer!r:.80}"
+            )
+        engine.begin(checked_attempt(answer, self._model.num_states, len(self._model.rows)))
+        self.attempts += answer.horizon > 1
+        return True
+
+    def _checked_given_up(self, answer: GivenUp) -> GivenUp:
+        try:
+            states = dict(answer.states)
+        except (TypeError, ValueError):
+            raise InputError(f"GivenUp.states: expected a dict {{state: reason}}, got {answer.states!r:.80}") from None
+        for s in states:
+            _checks.index("GivenUp.states", s, self._model.num_states, "a state")
+        return GivenUp(states)
+
+    def _waive_unreachable(self, s: int) -> None:
+        """Ask no more of states to which no path leads from s; only of systems that know their graph."""
+        label = self.engine.components
+        if label is None or self._system is None or label[s] == self._component:
             return
-        assert self._attempt is not None
-        self.record.flush()
-        self._state, self._made, ended = system.run(self._attempt, self._state, self.record, self._made, steps)
-        self.record.flush()
-        self._finish(None if ended == Ended.STEPS else ended)
+        self._component = int(label[s])
+        need = self.record.need
+        out = (need.unmet_items > 0) & ~self._system.reachable(s)
+        if out.any():
+            name = self._model.states[s]
+            self.record.waive(dict.fromkeys(np.flatnonzero(out).tolist(), f"no path from state {name}"))
 
-    def _reset_to(self, s: int) -> None:
-        """The transition that a reset makes: planned with like any other, but no step."""
-        assert self._state is not None
-        if self._attempt is None and not self._new_attempt(self._state):
-            raise InputError("ask: there is nothing left to collect; look at `done` first")
-        row = int(self._model.rows.ptr[self._state])
-        self.record.add(row, s, 0.0, step=False)
-        self._model.find(s)
-        self._state = s
-        if self._attempt is not None:
-            self._finish(self.record.ended(self._attempt, row, s, self._made))
+    def _update_if_met(self) -> None:
+        """Adaptive requirements may grow: evaluate again when everything is met."""
+        if self.record.need.met:
+            self.record.update_need()
 
-    def _watch(self, max_steps: int | None) -> None:
+    def _account(self, *, walked: bool) -> None:
+        """Say to a planner that keeps accounts how far the run is."""
+        if self.planner is not None:
+            self.record.flush()
+            self.planner.account(self.record.steps, self.record.need.collected, walked=walked)
+
+    def _why(self, interrupted: bool) -> str:
+        if self.record.found is not None:
+            return "found"
+        need = self.record.need
+        if need.met:
+            return "unreachable" if need.waived and len(need.unmet()) else "met"
+        return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"
+
+    def _warn_if_endless(self, max_steps: int | None) -> None:
         """Warn, once, a user whose run may never end."""
-        if self.record.gained != self._gained:
-            self._gained, self._last_gain = self.record.gained, self.record.steps
-        waited = self.record.steps - self._last_gain
-        endless = max_steps is None and getattr(self.strategy, "reach", None) is None
-        if endless and not self._warned and waited > PATIENCE and 2 * waited > self.record.steps:
+        record = self.record
+        if record.need.collected != self._gained:
+            self._gained, self._last_gain = record.need.collected, record.steps
+        waited = record.steps - self._last_gain
+        endless = max_steps is None and self.strategy.reach is None
+        if endless and not self._warned and waited > PATIENCE and 2 * waited > record.steps:
             self._warned = True
-            unmet = self.record.unmet()
-            states = ", ".join(str(self.model.states[s]) for s in np.unique(unmet["state"])[:5])
+            unmet = record.need.unmet()
+            states = ", ".join(str(self._model.states[s]) for s in np.unique(unmet["state"])[:5])
             warnings.warn(
-                f"nothing that is needed was sampled in the last {waited:,} of {self.record.steps:,} steps; still "
+                f"nothing that is needed was sampled in the last {waited:,} of {record.steps:,} steps; still "
                 f"needed are states such as {states}, which perhaps cannot be reached from where the walk is. Ctrl-C "
                 "keeps what was collected; max_steps= or reach= would end such a run",
                 stacklevel=3,
             )
-
-    def _next_row(self, s: int) -> int:
-        for _ in range(2):
-            if self._attempt is None and not self._new_attempt(s):
-                raise InputError("ask: there is nothing left to collect; look at `done` first")
-            assert self._attempt is not None
-            row = self.record.choose(self._attempt, s)
-            if row >= 0:
-                return row
-            self._attempt = None
-        raise RuntimeError("the strategy handed back twice in the same state")
-
-    def _new_attempt(self, s: int) -> bool:
-        """Ask the strategy; False if there is nothing to do (any more)."""
-        self._update_need()
-        if self.done:
-            return False
-        answer = self.strategy.attempt(self.model, self.record.ledger, s, self.record.steps + 1, self.record.rng)
-        if isinstance(answer, GivenUp):
-            self.given_up = answer
-            return False
-        self._attempt, self._made = answer, 0
-        self.attempts += answer.horizon > 1
-        return True
-
-    def _drop_attempt(self, system: System) -> None:
-        """After an exception, the walk goes on from where the system is."""
-        self._restart()
-        if self._state is not None:
-            self._state = getattr(system, "state", self._state)
-
-    def _finish(self, ended: Ended | None) -> None:
-        if ended is not None:
-            self._attempt = None
-        if ended == Ended.TELEPORT:
-            self._restart()
-        self._hear()
-
-    def _hear(self) -> None:
-        """A need that is met may want more, now that it sees what the last step brought."""
-        if self.record.met:
-            self._update_need()
-
-    def _settle(self, walked: bool = True) -> None:
-        """Tell a strategy that keeps accounts how far the run is."""
-        if hasattr(self.strategy, "settle"):
-            self.strategy.settle(self._model, self.record.steps, self.record.gained, walked=walked)
-
-    def _truth(self) -> TabularMDP | None:
-        mdp = getattr(self._system, "mdp", None)
-        return mdp if isinstance(mdp, TabularMDP) and mdp.rows.same(self._model.rows) else None
-
-    def _restart(self) -> None:
-        """The walk does not go on from where the last attempt ended, or not with what it knew."""
-        self._attempt = None
-        if hasattr(self.strategy, "restart"):
-            self.strategy.restart()
-
-    def _update_need(self) -> None:
-        self.record.update_need()
-
-
-def _finite(reward: float) -> float:
-    if not math.isfinite(reward):
-        raise InputError(f"reward: expected a finite number, got {reward}")
-    return float(reward)
-
-
-def _unseen(model: EmpiricalModel, delta: float) -> float:
-    """The largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
-    visited = np.flatnonzero((model.visits > 0) & ~model.terminal[model.rows.state])
-    if not visited.size:
-        return 1.0
-    sets = KL(delta).intervals(model, visited)
-    if not model.closed:
-        return float(sets.total.max())
-    seen = model.stored(visited)[2] > 0  # of the candidates: what the others may have, and what these leave them
-    room = np.add.reduceat(np.where(seen, 0.0, sets.upper), sets.ptr[:-1])
-    left = 1 - np.add.reduceat(np.where(seen, sets.lower, 0.0), sets.ptr[:-1])
-    return float(np.minimum(room, left).max())
-
-
-def collect(
-    system: Any,
-    need: Any,
-    *,
-    strategy: Any = None,
-    seed: int | None = None,
-    max_steps: int | None = None,
-    progress: bool | Callable[[Any], None] | None = None,
-    threshold: float | None = None,
-    **options: Any,
-) -> Result:
-    """Walk `system` until `need` is collected; see `Collector`, and `gosprl.strategies` for the options."""
-    walked = as_system(system)
-    model = walked.model()
-    if hasattr(walked, "requirement"):  # a system may have its own idea of what a number means
-        need = walked.requirement(need, model)
-    collector = Collector(need=need, strategy=strategy, seed=seed, model=model, threshold=threshold, **options)
-    return collector.run(walked, max_steps, progress)

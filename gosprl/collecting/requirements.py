@@ -3,8 +3,9 @@
 A requirement is constant within an attempt: it is updated before each, and may grow and shrink.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,25 +15,52 @@ from gosprl.errors import InputError
 from gosprl.mdp.rows import Rows
 from gosprl.model.empirical import EmpiricalModel
 
-
-class Requirement(Protocol):
-    """Samples needed in total; those collected already count."""
-
-    pair: NDArray[np.int64]  # [R] of each row
-    state: NDArray[np.int64]  # [S] of each state, with any action
-
-    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Told before every attempt: the counts, and which rows of them changed since the last time.
-
-        Returns the rows whose need, or whose state's, is another now; None if any may be: that costs O(R).
-        """
-        ...
-
-
 NO_ROWS = np.empty(0, dtype=np.int64)
 
 
-class Fixed:
+class Requirement(ABC):
+    """How many samples are needed where; the base class of requirements of your own.
+
+    Set `pair` and `state` in ``__init__`` and keep them up to date in `update`. Samples are needed in total: those
+    collected already count.
+
+    Attributes
+    ----------
+    pair
+        [R] int64, samples needed of each row.
+    state
+        [S] int64, samples needed of each state, with any action.
+    """
+
+    pair: NDArray[np.int64]
+    state: NDArray[np.int64]
+
+    @abstractmethod
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Bring `pair` and `state` up to date; called before every attempt, and once when everything is met.
+
+        Parameters
+        ----------
+        model
+            The counts so far.
+        rows
+            [n] int64, the rows whose counts changed since the last call.
+
+        Returns
+        -------
+        [m] int64, the rows whose need, or whose state's need, changed; None if any may have: that costs O(R).
+        """
+
+    def before_result(self, model: EmpiricalModel) -> NDArray[np.int64] | None:
+        """As `update`, called before a result is made: add what the last step discovered. By default, nothing."""
+        return NO_ROWS
+
+    def num_states(self, model: EmpiricalModel) -> int:
+        """The number of states that the requirement speaks of: the curve and the progress are proportions of it."""
+        return model.num_states
+
+
+class Fixed(Requirement):
     """The same need at all times."""
 
     def __init__(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
@@ -43,28 +71,37 @@ class Fixed:
         return NO_ROWS
 
 
-class Found:
-    """`samples` of every action of every state found so far, terminal states aside."""
+class Discovered(Requirement):
+    """`samples` of every action of every state discovered so far, terminal states excepted."""
 
     def __init__(self, samples: int, model: EmpiricalModel) -> None:
         self.samples = samples
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.num_states, dtype=np.int64)
-        self.known = 0  # states with a requirement, of which a proportion is met
-        self._seen = 0  # of the states found
+        self._with_need = 0  # states
+        self._seen = 0  # entries of `model.discovered` taken into account
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Add the states discovered since the last call."""
         new = [s for s in model.discovered[self._seen :] if not model.terminal[s]]
         self._seen = len(model.discovered)
-        self.known += len(new)
+        self._with_need += len(new)
         ptr = model.rows.ptr
-        wanted = np.concatenate([NO_ROWS, *(np.arange(ptr[s], ptr[s + 1]) for s in new)])
-        self.pair[wanted] = self.samples
-        return wanted
+        added = np.concatenate([NO_ROWS, *(np.arange(ptr[s], ptr[s + 1]) for s in new)])
+        self.pair[added] = self.samples
+        return added
+
+    def before_result(self, model: EmpiricalModel) -> NDArray[np.int64]:
+        """Add the states discovered by the last step."""
+        return self.update(model, NO_ROWS)
+
+    def num_states(self, model: EmpiricalModel) -> int:
+        """The states discovered, terminal ones excepted."""
+        return self._with_need
 
 
-class Asked:
-    """A callable (model) -> array [S] or [S, A], asked before every attempt: the slow convenience."""
+class Computed(Requirement):
+    """A callable (model) -> array [S] or [S, A], called before every attempt: convenient, and O(R) each time."""
 
     def __init__(self, need: Callable[[EmpiricalModel], ArrayLike], rows: Rows) -> None:
         self._need = need
@@ -72,6 +109,7 @@ class Asked:
         self.state = np.zeros(rows.num_states, dtype=np.int64)
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        """Call it again."""
         self.pair, self.state = split(self._need(model), model.rows)
 
 
@@ -86,8 +124,8 @@ def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.in
     if given.shape != (S, A):
         raise InputError(f"need: expected a number, [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
     pair = given[rows.state, rows.action]
-    if pair.sum() != given.sum():
-        exists = rows.to_dense(np.ones(len(rows), dtype=bool))
+    exists = rows.to_dense(np.ones(len(rows), dtype=bool))
+    if np.any(given[~exists]):
         s, a = np.argwhere((given > 0) & ~exists)[0]
         raise InputError(f"need: action {a} does not exist in state {s}, but {given[s, a]} samples of it are asked for")
     return pair, np.zeros(S, dtype=np.int64)
@@ -95,21 +133,38 @@ def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.in
 
 def checked(need: Requirement, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The arrays of a requirement, after checking them."""
-    pair = _checks.integers("need.pair", need.pair, 0, None, "numbers of samples")
-    state = _checks.integers("need.state", need.state, 0, None, "numbers of samples")
-    if pair.shape != (len(rows),) or state.shape != (rows.num_states,):
-        raise InputError(
-            f"need: expected pair [R] = ({len(rows)},) and state [S] = ({rows.num_states},), "
-            f"got {pair.shape} and {state.shape}"
-        )
-    return pair, state
+    name = type(need).__name__
+    arrays = []
+    for field, given, size, axis in (
+        ("pair", need.pair, len(rows), "R"),
+        ("state", need.state, rows.num_states, "S"),
+    ):
+        array = _checks.integers(f"need: {name}.{field}", given, 0, None, "numbers of samples")
+        if array.shape != (size,):
+            raise InputError(f"need: expected {name}.{field} [{axis}] = ({size},), got shape {array.shape}")
+        arrays.append(array)
+    return arrays[0], arrays[1]
+
+
+def checked_rows(need: Requirement, rows: Any, size: int) -> NDArray[np.int64] | None:
+    """What `update` returned, after checking it: rows [m], or None."""
+    if rows is None:
+        return None
+    name = f"need: what {type(need).__name__}.update returned"
+    if not isinstance(rows, np.ndarray) or rows.ndim != 1:
+        raise InputError(f"{name}: expected rows, an int64 array [m], or None, got {rows!r:.80}")
+    return _checks.integers(name, rows, 0, size, "rows") if rows.size else NO_ROWS
 
 
 def as_requirement(need: Any, rows: Rows) -> Requirement:
     """What `collect` takes as `need`, as a Requirement."""
-    if hasattr(need, "update") and hasattr(need, "pair") and hasattr(need, "state"):
-        requirement: Requirement = need
-        return requirement
+    if isinstance(need, Requirement):
+        return need
     if callable(need):
-        return Asked(need, rows)
+        return Computed(need, rows)
+    if not (np.isscalar(need) or isinstance(need, (np.ndarray, list, tuple))):
+        raise InputError(
+            f"need: expected a number, an array [S] or [S, A], a callable (model) -> array or a gosprl.Requirement, "
+            f"got {need!r:.80}"
+        )
     return Fixed(*split(need, rows))

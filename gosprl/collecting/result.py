@@ -1,17 +1,21 @@
 """Result: what was collected, and how."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.record import Find
+from gosprl.collecting.record import Found
 from gosprl.errors import GosprlError
+from gosprl.guarantee import Guarantee
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.sets.kl import KL
 
 if TYPE_CHECKING:
+    from gosprl.collecting.collector import Collector
     from gosprl.mdp.tabular import TabularMDP
 
 SHOWN = 200  # states up to which the limit is solved for just to be shown
@@ -19,7 +23,7 @@ SHOWN = 200  # states up to which the limit is solved for just to be shown
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a collector brought home."""
+    """The outcome of a run: a snapshot, which later steps do not change."""
 
     met: bool  # every requirement fulfilled
     steps: int  # transitions collected
@@ -27,24 +31,19 @@ class Result:
     stop: str  # "met" | "found" | "max_steps" | "unreachable" | "interrupted" | "failed", "running" while it goes on
     counts: NDArray[np.int64] = field(repr=False)  # [S, A] visits, 0 where the action does not exist
     unmet: NDArray[np.void] = field(repr=False)  # (state, action or -1 for any, needed, have)
-    unreachable: dict[int, str] = field(repr=False)  # states given up on, and which test said so
-    curve: NDArray[np.void] = field(
-        repr=False
-    )  # (step, proportion of all states whose requirement is met), at each change
+    unreachable: dict[int, str] = field(repr=False)  # states given up, and which test said so
+    curve: NDArray[np.void] = field(repr=False)  # (step, proportion of states whose requirement is met), at changes
     model: EmpiricalModel = field(repr=False)
-    guarantee: str  # which promise holds
+    guarantee: Guarantee  # what is promised; prints as one line
     states: int  # with a requirement
     pairs: int  # with a requirement
     resets: int  # transitions from terminal states to starting ones; they cost no step
-    unseen: (
-        float  # the largest cap on the mass of successors never seen, over the pairs visited; nan if nothing caps it
-    )
-    seed: Any
-    strategy: Any
-    found: Find | None  # the first reward above the threshold, if one was given and one was found
-    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(
-        repr=False
-    )  # per row [R], per state [S]: what the run added
+    unseen: float  # at level delta, no pair visited hides more next-state mass than this
+    seed: int | None
+    strategy: str  # its name and options
+    work: Mapping[str, float] = field(repr=False)  # what planning took, and how steps were spent
+    found: Found | None  # the first reward above the threshold, if one was given and one was found
+    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # per row [R], per state [S]: the run's part
     _start: int | None = field(repr=False)
     _truth: "TabularMDP | None" = field(repr=False)
 
@@ -52,11 +51,10 @@ class Result:
     def limit(self) -> float:
         """The fluid limit of the need as it was at the end: what collecting it costs at least on average.
 
-        For the true dynamics if the system told them (a `TabularMDP`); then, for a need that is fixed, no collector can
-        do with fewer on average. What was there before the run is not counted.
-        Otherwise for the model that was learnt: what it would take on average, at least, if the frequencies seen were
-        the dynamics; an estimate. A linear program, solved when first asked for: seconds from a thousand states on. nan
-        if it cannot be solved.
+        For the true dynamics if the system told them (a `TabularMDP`): then, for a fixed need, a lower bound on the
+        expected steps of any collector. What was there before the run is not counted. Otherwise for the model that was
+        learnt: an estimate, as if the frequencies seen were the dynamics. A linear program, solved when first asked
+        for: seconds from a thousand states on. nan if it cannot be solved.
         """
         from gosprl.theory.limits import limit_of_mdp, limit_of_model
 
@@ -86,19 +84,20 @@ class Result:
             return ""
         return f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"
 
+    @property
+    def missing(self) -> int:
+        """Samples that are still needed, in all."""
+        return sum((self.unmet["needed"] - self.unmet["have"]).tolist())
+
     def __repr__(self) -> str:
-        missing = int((self.unmet["needed"] - self.unmet["have"]).sum())
+        missing = f", {self.missing} samples missing" if self.missing else ""
         lines = [
-            (
-                "met",
-                f"{self.met} ({self.states} states, {self.pairs} pairs"
-                + (f", {missing} samples missing)" if missing else ")"),
-            ),
+            ("met", f"{self.met} ({self.states} states, {self.pairs} pairs{missing})"),
             ("stop", self.stop),
             ("steps", f"{self.steps:,}"),
             ("attempts", f"{self.attempts:,}"),
-            ("guarantee", self.guarantee),
-            ("strategy", repr(self.strategy)),
+            ("guarantee", str(self.guarantee)),
+            ("strategy", self.strategy),
             ("seed", repr(self.seed)),
         ]
         if self.closeness:
@@ -110,3 +109,65 @@ class Result:
         if self.unreachable:
             lines.append(("given up", ", ".join(f"state {s}" for s in list(self.unreachable)[:10])))
         return "Result\n" + "\n".join(f"  {name:<10} {value}" for name, value in lines)
+
+
+def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
+    """The result of a collector as it is now; `model` are its counts, or a copy of them."""
+    record, planner = collector.record, collector.planner
+    record.update_last()
+    guarantee = collector.guarantee()
+    pair, state = record.need.asked()
+    unmet = record.need.unmet()
+    had = collector.had
+    had_of_states = np.bincount(model.rows.state, weights=had, minlength=model.num_states).astype(np.int64)
+    wanted = np.bincount(model.rows.state, weights=pair, minlength=model.num_states) + state
+    curve = np.empty(len(record.curve), dtype=[("step", np.int64), ("proportion", np.float64)])
+    curve[:] = record.curve
+    return Result(
+        met=len(unmet) == 0,
+        steps=record.steps,
+        attempts=collector.attempts,
+        stop=collector.stop_reason(),
+        counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
+        unmet=unmet,
+        unreachable=_unreachable(collector, unmet),
+        curve=curve,
+        model=model,
+        guarantee=guarantee,
+        states=int((wanted > 0).sum()),
+        pairs=int((pair > 0).sum()),
+        resets=record.resets,
+        unseen=unseen_mass(model, collector.strategy.delta),
+        seed=collector.seed,
+        strategy=repr(collector.strategy),
+        work={} if planner is None else dict(planner.work),
+        found=record.found,
+        _need=(np.maximum(pair - had, 0), np.maximum(state - had_of_states, 0)),
+        _start=collector.start,
+        _truth=collector.truth,
+    )
+
+
+def _unreachable(collector: "Collector", unmet: NDArray[np.void]) -> dict[int, str]:
+    """The unmet states that were given up, and which test said so."""
+    planner, given_up = collector.planner, collector.given_up
+    reasons = dict(collector.record.need.waived)
+    if planner is not None:
+        reasons.update(planner.given_up)
+    if given_up is not None:
+        reasons.update(given_up.states)
+    return {s: reasons[s] for s in np.unique(unmet["state"]).tolist() if s in reasons}
+
+
+def unseen_mass(model: EmpiricalModel, delta: float) -> float:
+    """The largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
+    visited = np.flatnonzero((model.visits > 0) & ~model.terminal[model.rows.state])
+    if not visited.size:
+        return 1.0
+    sets = KL(delta).intervals(model, visited)
+    if not model.closed:
+        return float(sets.total.max())
+    seen = model.stored(visited)[2] > 0  # of the candidates: what the others may have, and what these leave them
+    room = np.add.reduceat(np.where(seen, 0.0, sets.upper), sets.ptr[:-1])
+    left = 1 - np.add.reduceat(np.where(seen, sets.lower, 0.0), sets.ptr[:-1])
+    return float(np.minimum(room, left).max())

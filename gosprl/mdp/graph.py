@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 if TYPE_CHECKING:
     from gosprl.mdp.tabular import TabularMDP
@@ -37,3 +37,21 @@ def communicating_classes(mdp: "TabularMDP") -> NDArray[np.int64]:
     result = np.full(S, -1, dtype=np.int64)
     result[alive] = np.unique(label[alive], return_inverse=True)[1]
     return result
+
+
+def components(mdp: "TabularMDP") -> NDArray[np.int64]:
+    """[S] labels of the strongly connected components: states with the same label can reach each other."""
+    return np.asarray(connected_components(_edges(mdp), connection="strong")[1], dtype=np.int64)
+
+
+def reachable(mdp: "TabularMDP", s: int) -> NDArray[np.bool_]:
+    """[S] which states can be reached from s, with positive probability by some actions; s itself included."""
+    reached = np.zeros(mdp.num_states, dtype=bool)
+    reached[breadth_first_order(_edges(mdp), s, return_predecessors=False)] = True
+    return reached
+
+
+def _edges(mdp: "TabularMDP") -> sparse.csr_array:
+    """[S, S] non-zero where some action leads from one state to the other."""
+    S, row = mdp.num_states, np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
+    return sparse.coo_array((np.ones(len(row)), (mdp.rows.state[row], mdp.succ)), shape=(S, S)).tocsr()

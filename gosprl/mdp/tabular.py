@@ -77,6 +77,7 @@ class TabularMDP:
         self.map = None if map is None else tuple(map)
         self._times: NDArray[np.float64] | None = None  # [S, S], once computed
         self._diameters: NDArray[np.float64] | None = None  # [S], once computed
+        self._components: NDArray[np.int64] | None = None  # [S], once computed
 
     @property
     def num_states(self) -> int:
@@ -184,6 +185,20 @@ class TabularMDP:
         from gosprl.mdp.graph import communicating_classes
 
         return communicating_classes(self)
+
+    def components(self) -> NDArray[np.int64]:
+        """[S] labels of the strongly connected components: states with the same label can reach each other."""
+        if self._components is None:
+            from gosprl.mdp.graph import components
+
+            self._components = components(self)
+        return self._components
+
+    def reachable(self, s: int) -> NDArray[np.bool_]:
+        """[S] which states can be reached from s, with positive probability by some actions; s itself included."""
+        from gosprl.mdp.graph import reachable
+
+        return reachable(self, _checks.index("s", s, self.num_states, "a state"))
 
     def is_communicating(self) -> bool:
         """Whether every state can be reached from every other (Assumption 1 of the paper)."""

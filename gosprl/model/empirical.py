@@ -9,7 +9,8 @@ An update costs O(successors of its row), whatever S is; memory is O(stored tran
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,9 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import ROW_BYTES, Rows
 from gosprl.mdp.tabular import DENSE_LIMIT
 from gosprl.model.successors import Candidates, as_candidates
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Counts
 
 T = TypeVar("T", bound=np.generic)
 
@@ -62,7 +66,7 @@ class EmpiricalModel:
         self.states: Sequence[Any] = range(self.num_states)  # index -> observation
         self.enabled = np.ones(len(rows), dtype=bool)  # [R] rows that can be taken, as far as is known
         self.discovered: list[int] = []  # states that a walk started from or came to, in that order
-        self.found = np.zeros(rows.num_states, dtype=bool)  # [S] the same as a mask
+        self.is_discovered = np.zeros(rows.num_states, dtype=bool)  # [S] the same as a mask
         self.terminal = np.zeros(rows.num_states, dtype=bool)  # [S] their first row stands for a reset, others are off
         self.closed = False
         self.num_candidates = len(rows) * rows.num_states  # transitions (s, a, s_next) that may be possible
@@ -75,6 +79,11 @@ class EmpiricalModel:
     @property
     def num_actions(self) -> int:
         return self.rows.num_actions
+
+    @property
+    def counts(self) -> "Counts":
+        """The arrays that compiled code counts in."""
+        return self._counts
 
     @property
     def visits(self) -> NDArray[np.int64]:
@@ -98,6 +107,15 @@ class EmpiricalModel:
             f"EmpiricalModel({self.num_states} states, {len(self.rows)} pairs, {self.visits.sum()} visits, "
             f"{seen} transitions{possible})"
         )
+
+    def copy(self) -> "EmpiricalModel":
+        """A copy that later transitions do not change."""
+        other = copy(self)
+        other._counts = self._counts._replace(**{name: part.copy() for name, part in self._counts._asdict().items()})
+        other.discovered = self.discovered.copy()
+        other.enabled, other.terminal = self.enabled.copy(), self.terminal.copy()
+        other.is_discovered = self.is_discovered.copy()
+        return other
 
     def restrict(self, successors: Any) -> None:
         """From now on only these next states are possible; all transitions counted so far must be among them.
@@ -154,12 +172,12 @@ class EmpiricalModel:
         while done < len(row):
             done = _kernels.record_many(self._counts, done, row, successor, rewards)
             if done < len(row):
-                self._grow(int(self._counts.length[row[done]]))
+                self.grow(int(self._counts.length[row[done]]))
 
-    def find(self, s: int) -> None:
+    def discover(self, s: int) -> None:
         """A walk started from state s, or came to it."""
-        if not self.found[s]:
-            self.found[s] = True
+        if not self.is_discovered[s]:
+            self.is_discovered[s] = True
             self.discovered.append(s)
 
     def end_in(self, s: int) -> None:
@@ -335,8 +353,8 @@ class EmpiricalModel:
         self._counts.scalars[[1, 3]] = len(succ), 1
         self.closed, self.num_candidates = True, len(succ)
 
-    def _grow(self, length: int) -> None:
-        """Make the pool larger: at least double, and enough for a row of `length` to double."""
+    def grow(self, length: int) -> None:
+        """Make the pool of successors larger: at least double, and enough for a row of `length` to double."""
         extra = max(len(self._counts.succ), 4 * length + 64)
         pools = {
             name: np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)])

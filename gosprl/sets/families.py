@@ -1,13 +1,9 @@
 """Confidence sets by name."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from gosprl import _checks
 from gosprl.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.intervals import Confidence
 from gosprl.sets.kl import KL
@@ -19,6 +15,6 @@ def as_family(confidence: "str | Confidence | None", delta: float, scale: float)
     """The named family at this level and width, `kl` by default; or the object given, which has its own."""
     if confidence is None or isinstance(confidence, str):
         return _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)(delta, scale)
-    if isinstance(confidence, type) or not hasattr(confidence, "intervals"):
+    if not isinstance(confidence, Confidence):
         raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
     return confidence

@@ -25,8 +25,9 @@ multiplies Bernstein's radius (alpha_p in the paper's experiments) and kl's loga
 A pair never visited allows everything.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,16 +50,20 @@ class Intervals:
     total: NDArray[np.float64]  # [R] cap on all of them together
 
 
-class Confidence(Protocol):
+class Confidence(ABC):
     """A family of confidence sets."""
 
+    delta: float | None = None
+    scale: float = 1.0
+
+    @abstractmethod
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
         """The sets of the given rows (default: all), in their order."""
         ...
 
 
 @dataclass(frozen=True)
-class _Family:
+class _Family(Confidence):
     """What the families of confidence level `delta` share."""
 
     delta: float = 0.1

@@ -10,11 +10,11 @@ from gosprl.mdp.tabular import TabularMDP
 
 if TYPE_CHECKING:
     pass
-from gosprl.sets.intervals import Intervals
+from gosprl.sets.intervals import Confidence, Intervals
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Known(Confidence):
     """The true dynamics: sets of one point each, whatever the model has seen."""
 
     mdp: TabularMDP

@@ -1,11 +1,14 @@
-"""Strategies by name; each takes its options as the fields of its dataclass."""
+"""Strategies by name; each takes its options as the fields of its dataclass.
 
-from dataclasses import fields
+A strategy of your own derives from `Strategy` (the options) and `Planner` (a run): see `gosprl.strategies.base`.
+"""
+
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.strategies.base import Attempt, GivenUp, Strategy
+from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.gosprl import Gosprl
 from gosprl.strategies.guarded import Guarded
 from gosprl.strategies.practical import Practical
@@ -19,12 +22,14 @@ from gosprl.strategies.rivals.zero_ucrl import ZeroUCRL
 
 __all__ = [
     "STRATEGIES",
+    "UNLIMITED",
     "Attempt",
     "GivenUp",
     "Gosprl",
     "Guarded",
     "MaxEnt",
     "MinFrequency",
+    "Planner",
     "Practical",
     "Random",
     "Strategy",
@@ -33,9 +38,10 @@ __all__ = [
     "ZeroRMax",
     "ZeroUCRL",
     "make",
+    "options_of",
 ]
 
-STRATEGIES: dict[str, Any] = {
+STRATEGIES: dict[str, type[Strategy]] = {
     "guarded": Guarded,
     "gosprl": Gosprl,
     "practical": Practical,
@@ -49,32 +55,34 @@ STRATEGIES: dict[str, Any] = {
 }
 
 
-def default(options: dict[str, Any]) -> str:
-    """`guarded`; but `gosprl` if an option is given that only it has: the paper's settings mean its algorithm."""
-    only_gosprl = set(options_of(Gosprl)) - set(options_of(Guarded))
-    return "gosprl" if only_gosprl & set(options) else "guarded"
-
-
-def options_of(kind: Any) -> list[str]:
-    """What a strategy takes."""
-    return [f.name for f in fields(kind) if f.init]
+def options_of(name: str) -> list[str]:
+    """The options that a named strategy takes."""
+    kind = _checks.choice("strategy", name, STRATEGIES)
+    return [f.name for f in fields(kind)] if is_dataclass(kind) else []
 
 
 def make(strategy: Any, options: dict[str, Any]) -> Strategy:
-    """The named strategy with the given options, or the object itself; None for the default."""
-    by_default, strategy = strategy is None, default(options) if strategy is None else strategy
-    if not isinstance(strategy, str) and hasattr(strategy, "attempt"):
+    """The named strategy with the given options, or the object itself."""
+    if isinstance(strategy, Strategy):
         if options:
-            raise _checks.unknown("option", next(iter(options)), ["(none: give them to the strategy object)"])
-        made: Strategy = strategy
-        return made
-    kind = _checks.choice("strategy", strategy, STRATEGIES)
-    known = sorted({*options_of(Guarded), *options_of(Gosprl)}) if by_default else options_of(kind)
+            given = ", ".join(options)
+            raise InputError(f"{given}: a strategy object was given, which has its options already; give them to it")
+        return strategy
+    if not isinstance(strategy, str):
+        raise InputError(
+            f"strategy: expected a name, one of {', '.join(STRATEGIES)}, or a gosprl.strategies.Strategy, "
+            f"got {strategy!r:.80}"
+        )
+    known = options_of(strategy)
     for name in options:
         if name not in known:
-            raise _checks.unknown("option", name, known)
-        if name not in options_of(kind):
-            other = next(given for given in options if given not in options_of(Guarded))
-            raise InputError(f"{name}, {other}: the first is an option of guarded, the second of gosprl; say strategy=")
-    made = kind(**options)
-    return made
+            raise _unknown_option(name, strategy, known)
+    return STRATEGIES[strategy](**options)
+
+
+def _unknown_option(name: str, strategy: str, known: list[str]) -> InputError:
+    """The error for an option that the strategy does not have; it names the strategies that do."""
+    takes = f"takes {', '.join(known)}" if known else "takes no options"
+    others = [other for other in STRATEGIES if name in options_of(other)]
+    where = f"; {name} is an option of {', '.join(others)}: say strategy=" if others else ""
+    return InputError(f"{name}: not an option of strategy {strategy!r}, which {takes}{where}")

@@ -24,26 +24,27 @@ only narrow the sets that certified attempts plan with.
 import math
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.collecting.record import UNLIMITED
+from gosprl.collecting.need import Need
 from gosprl.errors import GosprlError, InputError
+from gosprl.guarantee import Guarantee
+from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.workspace import Workspace
-from gosprl.sets.intervals import Confidence
-from gosprl.strategies.base import Attempt, GivenUp
-from gosprl.strategies.gosprl import Gosprl
-from gosprl.strategies.practical import Practical
+from gosprl.sets import Confidence
+from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
+from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
+from gosprl.strategies.practical import Practical, PracticalPlanner
 
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
-
-VALUE = 0.95  # the part of a value that an episode to come is credited with: chosen by measurement as well
+CREDITED = 0.95  # the part of a value that an episode to come is credited with: chosen by measurement
 VALUED_STATES = 500  # up to which all states are valued at once
 GIFT, SAMPLE = 4, 3  # what P l and a needed sample count in the credit: chosen by measurement, see the proof's page
+PRACTICAL, CERTIFIED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -62,182 +63,227 @@ class Account:
         return (1 + self.kappa) * self.certified + self.kappa * self.credit
 
 
-@dataclass
-class Guarded:
+@dataclass(frozen=True)
+class Guarded(Strategy):
     """Near the fluid limit where a nearly greedy plan gets there, and never far beyond the paper's bound.
 
+    Parameters
+    ----------
     delta, confidence
-        Level and family (`"kl"`, `"bernstein"` or an object) of the sets that certified attempts plan in.
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the sets that certified attempts plan in.
     successors
         Which next states are possible at all, as in `EmpiricalModel.restrict`: the sets are much smaller then.
+    dynamics
+        The true `TabularMDP`: plan with known dynamics, nothing is learnt.
+    reach
+        Give up states whose optimistic distance, in the sets of certified attempts, exceeds it.
     kappa
         Practical steps allowed for each unit of credit and each certified step.
-    sliver
+    practical_scale
         Width of the practical plan's sets, as a multiple of those that hold.
     fluid
         Whether the practical plan prices goals by the fluid program; by default up to 500 states.
     """
 
     delta: float = 0.1
-    confidence: str | Confidence | None = None
+    confidence: str | Confidence = "kl"
     successors: Any = field(default=None, repr=False)
+    dynamics: TabularMDP | None = None
+    reach: float | None = None
     kappa: float = 1.0
-    sliver: float = 0.01
+    practical_scale: float = 0.01
     fluid: bool | None = None
 
-    certified: Gosprl = field(init=False, repr=False)
-    practical: Practical = field(init=False, repr=False)
-    _model: EmpiricalModel | None = field(init=False, repr=False, default=None)
-    _steps: list[int] = field(init=False, repr=False)  # practical and certified ones
-    _counted: tuple[int, int] = field(init=False, repr=False, default=(0, 0))  # steps, samples taken into account
-    _failed: bool = field(init=False, repr=False, default=False)
-    _patience: int = field(init=False, repr=False, default=0)  # P l
-    _worth: float = field(init=False, repr=False, default=0.0)  # sum of v_j - 1 where v_j was computed
-    _valued: int = field(init=False, repr=False, default=-1)  # samples at the last episode for which it was
-    _ledger: "Ledger | None" = field(init=False, repr=False, default=None)  # where such sums are kept while walking
-    _values: Workspace | None = field(init=False, repr=False, default=None)
-    _priced: tuple[int, int] = field(init=False, repr=False, default=(-1, -1))  # of the goals, when all were valued
-    _since: int = field(init=False, repr=False, default=0)  # samples at that time
-    _limit: Any = field(init=False, repr=False, default=None)  # [R] visits at which they are worth valuing again
-    _mode: int | None = field(init=False, repr=False, default=None)  # of the last attempt: 0 practical, 1 certified
-    _due: tuple[int, int] | None = field(
-        init=False, repr=False, default=None
-    )  # certified until (samples, T_c) are these
-
     def __post_init__(self) -> None:
-        self.kappa = _checks.positive("kappa", self.kappa)
-        self.certified = Gosprl(
-            delta=self.delta, confidence=self.confidence, successors=self.successors, duplicate_start=False
-        )
-        self.practical = Practical(
+        _checks.positive("kappa", self.kappa)
+        _checks.positive("practical_scale", self.practical_scale)
+        self.certified()
+        self.practical()
+
+    def certified(self) -> Gosprl:
+        """Algorithm 1 in sets that hold."""
+        return Gosprl(
             delta=self.delta,
-            scale=_checks.positive("sliver", self.sliver),
+            confidence=self.confidence,
             successors=self.successors,
+            dynamics=self.dynamics,
+            reach=self.reach,
+            duplicate_start=False,
+        )
+
+    def practical(self) -> Practical:
+        """The plan that is followed while the guard allows it."""
+        return Practical(
+            delta=self.delta,
+            scale=self.practical_scale,
+            successors=self.successors,
+            dynamics=self.dynamics,
             fluid=self.fluid,
         )
-        self._steps = [0, 0]
+
+    def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "GuardedPlanner":
+        """Make the planner of a run."""
+        take_knowledge(model, self.dynamics, self.successors)
+        certified = GosprlPlanner(self.certified(), model, need, rng)
+        certifier = None if self.reach is None else certified
+        practical = PracticalPlanner(self.practical(), model, need, rng, certifier)
+        return GuardedPlanner(self, model, need, certified, practical)
+
+
+class GuardedPlanner(Planner):
+    """The guard in one run; any planner can take the place of the practical one.
+
+    Parameters
+    ----------
+    certified
+        Plans the steps that the guarantee is about.
+    practical
+        Plans the others.
+    """
+
+    def __init__(
+        self,
+        options: Guarded,
+        model: EmpiricalModel,
+        need: Need,
+        certified: GosprlPlanner,
+        practical: Planner,
+    ) -> None:
+        self.options, self.model, self.need = options, model, need
+        self.certified, self.practical = certified, practical
+        S, P = model.num_states, len(model.rows)
+        self._patience = math.ceil(P * math.log(S * P / options.delta))  # P l
+        self._steps = [0, 0]  # practical and certified ones
+        self._counted = (0, need.collected)  # steps and samples taken into account
+        self._mode: int | None = None  # of the last attempt
+        self._until: tuple[int, int] | None = None  # certified attempts go on until (samples, T_c) are these
+        self._computed = -need.credit  # sum of v_j - 1 where v_j was computed for one state
+        self._valued_at = -1  # samples at the last episode for which it was
+        self._values: Workspace | None = None  # plans that value all states at once
+        self._valued_goals = (-1, -1)  # of the need, when they were
+        self._valued_samples = UNLIMITED  # samples at that time
+        self._limit: NDArray[np.int64] | None = None  # [R] visits at which states are valued again
+        self._warned = False
 
     @property
-    def guarantee(self) -> str:
+    def may_give_up(self) -> bool:  # type: ignore[override]
+        """As certified attempts do."""
+        return self.certified.may_give_up
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the certified attempts."""
         return self.certified.guarantee
 
     @property
-    def lost(self) -> dict[int, str]:
-        return self.certified.lost
+    def given_up(self) -> dict[int, str]:
+        """States given up so far, and which test said so."""
+        return self.certified.given_up
 
     @property
-    def work(self) -> dict[str, int]:
-        """What planning took, of both plans together."""
+    def work(self) -> dict[str, float]:
+        """What planning took, of both plans together, and the account."""
         practical, certified = self.practical.work, self.certified.work
         both = {name: number + certified.get(name, 0) for name, number in practical.items()}
-        return {**both, "median rows": max(practical["median rows"], certified["median rows"])}
+        rows = max(practical.get("median rows", 0), certified["median rows"])
+        steps = {"practical steps": self._steps[PRACTICAL], "certified steps": self._steps[CERTIFIED]}
+        return {**both, "median rows": rows, **steps, "credit": self.books.credit, "bound": self.books.bound}
 
     @property
-    def account(self) -> Account:
-        """As of the last step that `settle` was told of; steps that the user only observed are on no side."""
-        worth = self._worth + (0.0 if self._ledger is None else float(self._ledger.credit[0]))
-        credit = GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + worth
-        return Account(self._steps[0], self._steps[1], self._counted[1], credit, self.kappa)
+    def books(self) -> Account:
+        """As of the last call of `account`; steps that the user only observed are on no side."""
+        samples = self._counted[1]
+        credit = GIFT * self._patience + (SAMPLE + 1) * samples + self._computed + self.need.credit
+        return Account(self._steps[PRACTICAL], self._steps[CERTIFIED], samples, credit, self.options.kappa)
 
-    def settle(self, model: EmpiricalModel, steps: int, samples: int, *, walked: bool = True) -> None:
-        """Take into account the steps made and the needed samples collected so far; not walked: observed elsewhere."""
-        if self._model is not model:
-            return
+    def account(self, steps: int, collected: int, *, walked: bool) -> None:
+        """Take into account the steps made and the needed samples collected so far."""
         if self._mode is not None and walked:
             self._steps[self._mode] += steps - self._counted[0]
-        self._counted = (steps, samples)
+        self._counted = (steps, collected)
 
     def restart(self) -> None:
+        """Forget the attempt that ended."""
         self.certified.restart()
+        self.practical.restart()
 
-    def attempt(
-        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
-    ) -> Attempt | GivenUp:
-        samples = int(need.scalars[2])
-        if self._ledger is not need:  # another run, maybe on the same model
-            self._begin(model, need, (t - 1, samples))
-        self.settle(model, t - 1, samples)
-        if self._due is not None and (samples > self._due[0] or self._steps[1] >= self._due[1]):
-            self._due = None
-        if self._due is None and self._allowed() < 1 and not need.unmet[s]:
-            given_up = self._appraise(model, need, s, t, rng)
+    def attempt(self, s: int, t: int) -> Attempt | GivenUp:
+        """Practical while the credit lasts; certified otherwise."""
+        samples = self.need.collected
+        self.account(t - 1, samples, walked=True)
+        if self._until is not None and (samples > self._until[0] or self._steps[CERTIFIED] >= self._until[1]):
+            self._until = None
+        if self._until is None and self._allowed() < 1 and not self.need.unmet_items[s]:
+            given_up = self._value_episodes(s, t)
             if given_up is not None:
                 return given_up
-        if self._due is None and self._allowed() >= 1:
-            return self._practical(model, need, s, t, rng)
-        if self._due is None:
-            self._due = (samples, self._steps[1] + max(self._steps[1], self._patience))
-        return self._certified(model, need, s, t, rng)
+        if self._until is None and self._allowed() >= 1:
+            return self._attempt_practical(s, t)
+        if self._until is None:
+            certified = self._steps[CERTIFIED]
+            self._until = (samples, certified + max(certified, self._patience))
+        return self._attempt_certified(s, t)
 
-    def _appraise(
-        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
-    ) -> GivenUp | None:
+    def _value_episodes(self, s: int, t: int) -> GivenUp | None:
         """Value this episode, if it was not yet, and the ones to come."""
-        samples, all_states = int(need.scalars[2]), model.num_states <= VALUED_STATES
-        goals = (int(need.scalars[0]), int(need.scalars[3]))
-        if all_states and self._priced == goals and np.all(model.visits <= self._limit):
+        need, model = self.need, self.model
+        samples, all_states = need.collected, model.num_states <= VALUED_STATES
+        goals = (need.unmet_states, need.version)
+        known = self._limit is not None and bool(np.all(model.visits <= self._limit))
+        if all_states and self._valued_goals == goals and known:
             return None
         value = np.inf
         if all_states:
             if self._values is None:
-                self._values = Workspace(model, self.certified._family)
-            values = self._values.plan(need.unmet > 0, np.ones(len(model.rows)), min(1e-3, 1 / (2 * t)), -1)[1]
+                self._values = Workspace(model, self.certified.family)
+            ones, precision = np.ones(len(model.rows)), min(1e-3, 1 / (2 * t))
+            values = self._values.plan(need.unmet_items > 0, ones, precision, -1)[1]
             value = float(values[s])
-            credited, self._priced, self._limit = self._since < samples, goals, 2 * model.visits + 1
-            need.worth[:] = np.where((need.unmet > 0) | np.isinf(values), 0.0, np.maximum(VALUE * values - 1, 0.0))
-            self._since = samples
+            credited = self._valued_samples < samples
+            self._valued_goals, self._limit = goals, 2 * model.visits + 1
+            nothing = (need.unmet_items > 0) | np.isinf(values)
+            need.credit_at[:] = np.where(nothing, 0.0, np.maximum(CREDITED * values - 1, 0.0))
+            self._valued_samples = samples
             if credited:  # this episode was, when it began
-                self._valued = samples
+                self._valued_at = samples
                 return None
-        if self._valued == samples:
+        if self._valued_at == samples:
             return None
-        self._valued = samples
+        self._valued_at = samples
         if np.isinf(value):
-            if isinstance(given_up := self.certified.attempt(model, need, s, t, rng), GivenUp):
+            if isinstance(given_up := self.certified.attempt(s, t), GivenUp):
                 return given_up
             value = self.certified.value
             self.certified.restart()
-        self._worth += max(0.0, value - 1)
+        self._computed += max(0.0, value - 1)
         return None
-
-    def _begin(self, model: EmpiricalModel, need: "Ledger", counted: tuple[int, int]) -> None:
-        S, P = model.num_states, len(model.rows)
-        self._model, self._steps, self._counted, self._mode = model, [0, 0], counted, None
-        self._failed, self._ledger = False, need
-        self._values, self._priced, self._since = None, (-1, -1), np.iinfo(np.int64).max
-        self._patience = math.ceil(P * math.log(S * P / self.delta))
-        self._worth, self._valued, self._due = -float(need.credit[0]), -1, None
 
     def _allowed(self) -> int:
         """Practical steps that may be made now."""
-        account = self.account
-        allowed = min(self.kappa * (account.credit + account.certified), float(2**53))
-        return math.floor(allowed) - account.practical
+        books = self.books
+        allowed = min(books.kappa * (books.credit + books.certified), float(2**53))
+        return math.floor(allowed) - books.practical
 
-    def _practical(
-        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
-    ) -> Attempt | GivenUp:
+    def _attempt_practical(self, s: int, t: int) -> Attempt | GivenUp:
         self.certified.restart()  # what is walked now is none of its attempts
         try:
-            answer = self.practical.attempt(model, need, s, t, rng)
+            answer = self.practical.attempt(s, t)
         except InputError:
             raise
         except GosprlError as error:  # a certified step is always allowed
-            if not self._failed:
+            if not self._warned:
                 warnings.warn(f"the practical plan failed, going on with certified ones: {error}", stacklevel=2)
-            self._failed = True
-            return self._certified(model, need, s, t, rng)
-        if isinstance(answer, GivenUp):  # a sliver of a set proves nothing
-            return self._certified(model, need, s, t, rng)
-        self._mode = 0
+            self._warned = True
+            return self._attempt_certified(s, t)
+        if isinstance(answer, GivenUp):  # scaled sets certify nothing
+            return self._attempt_certified(s, t)
+        self._mode = PRACTICAL
         return replace(answer, horizon=min(answer.horizon, self._allowed()))
 
-    def _certified(
-        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
-    ) -> Attempt | GivenUp:
-        answer = self.certified.attempt(model, need, s, t, rng)
-        self._mode = 1
+    def _attempt_certified(self, s: int, t: int) -> Attempt | GivenUp:
+        answer = self.certified.attempt(s, t)
+        self._mode = CERTIFIED
         if isinstance(answer, GivenUp):
             return answer
-        horizon = UNLIMITED if self._due is None else self._due[1] - self._steps[1]
+        horizon = UNLIMITED if self._until is None else self._until[1] - self._steps[CERTIFIED]
         return replace(answer, horizon=min(answer.horizon, horizon))

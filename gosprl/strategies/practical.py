@@ -1,47 +1,48 @@
-"""The practical plan: near the fluid limit, without a promise (`gosprl.strategies.guarded` gives it one).
+"""The practical plan: near the fluid limit, without a promise (`gosprl.strategies.guarded` adds one).
 
 Walk by shortest paths to under-sampled states in sets a few hundredths as wide as those that hold, sample whatever is
-needed wherever the walk comes, and choose among goals by what the fluid program says they are worth.
+needed wherever the walk comes, and choose among goals by the prices of the fluid program.
 
 1. In an under-sampled state, sample: of the actions still needed the one with the fewest visits, so that all are known
    early. By the program's duals (`gosprl.planning.fluid`) any needed sample is as good as any other, to first order: it
-   has to be taken some time. What can be lost is lost on steps that nobody asked for.
+   has to be taken some time. Only steps without a needed sample cost anything.
 2. In a state that has all it needs, walk to one that does not. Nearest first, as in Algorithm 1, uses up what is near
-   and leaves what is far for the end. The program's potential v says by how much being in a state is worth more than
-   being in another, given all that is still to be collected; so ending at a goal g costs v(g) - min v, on top of the
-   steps there. Where the program circulates far from the walk, the potential is flat, and the way is the shortest.
+   and keeps what is far for the end. The program's potential v says how much cheaper the rest is from one state than
+   from another, given all that is still to be collected; so ending at a goal g costs v(g) - min v, on top of the steps
+   there. Where the program circulates far from the walk, the potential is flat, and the way is the shortest.
 3. Plan anew when a state got all it needs, when a count has doubled, or where the last plan did not look.
 
 The program is solved for the counts as they are, with what each row's set leaves to unseen successors going where the
 program likes, and again after some of the steps that it foresees. Up to FLUID_STATES states; beyond, by shortest
 paths alone, planned where the walk is (`gosprl.planning.focus`).
+
+With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.record import UNLIMITED
+from gosprl import _checks
+from gosprl.collecting.need import Need
 from gosprl.errors import GosprlError, InputError
+from gosprl.guarantee import Guarantee
+from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.planning.fluid import Flow, solve_model
-from gosprl.sets.intervals import Intervals
-from gosprl.sets.kl import KL
-from gosprl.strategies.base import Attempt, GivenUp
-from gosprl.strategies.gosprl import Gosprl
-
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
+from gosprl.planning.fluid import Flow, solve, solve_model
+from gosprl.sets import KL, Intervals
+from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
+from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
 PSEUDO = 0.1  # samples of every candidate that a row is taken to have, where successors are known
 
 
-class Sliver(KL):
+class NarrowKL(KL):
     """Narrow sets for planning; where every sample brings another successor, more of them are expected.
 
     Of the next sample's chance to bring a new one, the number of successors seen once over the visits is the usual
@@ -50,6 +51,7 @@ class Sliver(KL):
     """
 
     def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
+        """The sets of the given rows (default: all), in their order."""
         sets = super().intervals(model, rows)
         if model.closed:
             return sets
@@ -63,14 +65,20 @@ class Sliver(KL):
         return Intervals(ptr, sets.succ, lower, sets.upper, each, np.maximum(sets.total, new))
 
 
-@dataclass
-class Practical:
+@dataclass(frozen=True)
+class Practical(Strategy):
     """Walk and sample by a nearly greedy plan; no guarantee.
 
+    Parameters
+    ----------
     delta, scale
-        Level and width multiplier of the `kl` sets.
+        Level and width multiplier of the `kl` sets that paths are planned in.
     successors
         Which next states are possible at all, as in `EmpiricalModel.restrict`.
+    dynamics
+        The true `TabularMDP`: plan with known dynamics, nothing is learnt.
+    reach
+        Give up states whose optimistic distance, in sets of level delta that hold, exceeds it.
     fluid
         Whether to price goals by the fluid program; by default up to 500 states.
     """
@@ -78,117 +86,165 @@ class Practical:
     delta: float = 0.1
     scale: float = 0.01
     successors: Any = field(default=None, repr=False)
+    dynamics: TabularMDP | None = None
+    reach: float | None = None
     fluid: bool | None = None
 
-    programs: int = field(init=False, repr=False, default=0)  # solved so far
-    _paths: Gosprl = field(init=False, repr=False)
-    _need: "Ledger | None" = field(init=False, repr=False, default=None)  # of the run that it is in
-    _plan: Attempt | None = field(init=False, repr=False, default=None)
-    _made: tuple[int, int, int] = field(init=False, repr=False, default=(0, 0, 0))  # when it was: see `_is_stale`
-    _sampling: Attempt = field(init=False, repr=False)  # without a plan: hand back in states that have all they need
-    _no_goals: NDArray[np.bool_] = field(init=False, repr=False)
-    _priced: tuple[float, float] = field(init=False, repr=False, default=(-np.inf, np.inf))  # see `_price`
-    _basis: Any = field(init=False, repr=False, default=None)
-    _failed: bool = field(init=False, repr=False, default=False)
-
     def __post_init__(self) -> None:
-        self._paths = Gosprl(
-            confidence=Sliver(self.delta, self.scale), successors=self.successors, duplicate_start=False
-        )
+        _checks.open_unit("delta", self.delta)
+        _checks.positive("scale", self.scale)
+        self.paths()
+        self.certifier()
         if self.fluid not in (None, True, False):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_basis": None}  # the solver's own, which cannot be pickled
+    def paths(self) -> Gosprl:
+        """The shortest paths that the walk takes."""
+        if self.dynamics is not None:
+            return Gosprl(dynamics=self.dynamics, successors=self.successors, duplicate_start=False)
+        sets = NarrowKL(self.delta, self.scale)
+        return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
+
+    def certifier(self) -> Gosprl:
+        """What decides that states are beyond `reach`: the same with sets that hold."""
+        return Gosprl(self.delta, successors=self.successors, dynamics=self.dynamics, reach=self.reach)
+
+    def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "PracticalPlanner":
+        """Make the planner of a run."""
+        take_knowledge(model, self.dynamics, self.successors)
+        certifier = None if self.reach is None else GosprlPlanner(self.certifier(), model, need, rng)
+        return PracticalPlanner(self, model, need, rng, certifier)
+
+
+class PracticalPlanner(Planner):
+    """The practical plan in one run.
+
+    Parameters
+    ----------
+    certifier
+        Decides what is beyond its `reach`; None: nothing is.
+    """
+
+    def __init__(
+        self,
+        options: Practical,
+        model: EmpiricalModel,
+        need: Need,
+        rng: np.random.Generator,
+        certifier: GosprlPlanner | None,
+    ) -> None:
+        self.options, self.model, self.need = options, model, need
+        self.programs = 0  # solved so far
+        S, R = model.num_states, len(model.rows)
+        self._paths = GosprlPlanner(options.paths(), model, need, rng)
+        self._certifier = certifier
+        self._plan: Attempt | None = None
+        self._made = (0, 0, 0)  # of model and need, when the plan was made: see `_is_stale`
+        self._no_goals = np.zeros(S, dtype=bool)
+        # without a plan: hand back in states that have all they need
+        self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
+        self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
+        self._basis: Any = None
+        self._planned = False  # whether a path was ever asked for
+        self._warned = False
 
     @property
-    def guarantee(self) -> str:
-        return f"heuristic: scale {self.scale:g}"
+    def may_give_up(self) -> bool:  # type: ignore[override]
+        """If asked for states within reach only, or by what is known of the successors."""
+        return self._certifier is not None or self._paths.may_give_up
 
     @property
-    def work(self) -> dict[str, int]:
+    def guarantee(self) -> Guarantee:
+        """None, unless the dynamics are known."""
+        known = self.options.dynamics is not None
+        return Guarantee(known=True) if known else Guarantee.heuristic(f"scale {self.options.scale:g}")
+
+    @property
+    def work(self) -> dict[str, float]:
+        """Of the paths, and the programs solved."""
         return {**self._paths.work, "programs": self.programs}
 
     @property
-    def lost(self) -> dict[int, str]:
-        return self._paths.lost
+    def given_up(self) -> dict[int, str]:
+        """States given up so far, and which test said so."""
+        return self._paths.given_up if self._certifier is None else {**self._paths.given_up, **self._certifier.given_up}
 
-    def restart(self) -> None:
-        """A plan is for wherever the walk is."""
-
-    def attempt(
-        self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator
-    ) -> Attempt | GivenUp:
-        if self._need is not need:  # another run, maybe on the same model
-            self._begin(model, need)
-        if self._plan is not None and self._is_stale(model, need, self._plan):
+    def attempt(self, s: int, t: int) -> Attempt | GivenUp:
+        """Sample where something is needed, walk to where it is elsewhere."""
+        if self._plan is not None and self._is_stale(self._plan):
             self._plan = None
-        if self._can_sample(model, need, s):
+        if self._can_sample(s):
             return self._walk(self._plan or self._sampling, t)
         if self._plan is None or self._plan.policy[s] < 0:
-            self._price(model, need, s, t)
-            self._paths.restart()
-            planned = self._paths.attempt(model, need, s, t, rng)
+            planned = self._new_plan(s, t)
             if isinstance(planned, GivenUp):
                 return planned
             self._plan = Attempt(planned.policy, self._no_goals, planned.limit, planned.horizon, sample=True)
-            self._made = (model.mark(), int(need.scalars[0]), int(need.scalars[3]))
+            self._made = (self.model.mark(), self.need.unmet_states, self.need.version)
         return self._walk(self._plan, t)
+
+    def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
+        self._price(s, t)
+        self._paths.restart()
+        planned = self._paths.attempt(s, t)
+        self._planned = True
+        certifier = self._certifier
+        if certifier is None or isinstance(planned, GivenUp) or self._paths.value <= (certifier.options.reach or 0):
+            return planned
+        # sets that hold are wider: only where these paths are too long can the certified ones be
+        return certifier.beyond_reach(s, t) or planned
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:
-        """For a tenth of the steps made so far, so that a need that changes is asked in time."""
+        """For a tenth of the steps made so far, so that a requirement that changes is evaluated in time."""
         return replace(attempt, horizon=max(10, t // 10))
 
-    def _begin(self, model: EmpiricalModel, need: "Ledger") -> None:
-        if self.successors is not None:
-            model.restrict(self.successors)
-        S, R = model.num_states, len(model.rows)
-        self._need, self._plan, self._basis, self._failed = need, None, None, False
-        self._no_goals, self._priced = np.zeros(S, dtype=bool), (-np.inf, np.inf)
-        self._paths.prices, self.programs = None, 0
-        self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
-
-    def _is_stale(self, model: EmpiricalModel, need: "Ledger", plan: Attempt) -> bool:
+    def _is_stale(self, plan: Attempt) -> bool:
         """Whether a state was met, the need changed, or a count exceeded its limit since the plan was made."""
         mark, unmet, version = self._made
-        if (unmet, version) != (int(need.scalars[0]), int(need.scalars[3])):
+        if (unmet, version) != (self.need.unmet_states, self.need.version):
             return True
-        rows = model.changed(mark)
-        return bool(np.any(model.visits[rows] > plan.limit[rows]))
+        rows = self.model.changed(mark)
+        return bool(np.any(self.model.visits[rows] > plan.limit[rows]))
 
-    @staticmethod
-    def _can_sample(model: EmpiricalModel, need: "Ledger", s: int) -> bool:
-        from gosprl import _kernels
+    def _can_sample(self, s: int) -> bool:
+        begin, end = int(self.model.rows.ptr[s]), int(self.model.rows.ptr[s + 1])
+        return bool((self.model.counts.visits[begin:end] < self.need.pair[begin:end]).any())
 
-        return bool(_kernels.fewest_visits(model.rows.ptr, model._counts.visits, need.pair, s) >= 0)
-
-    def _price(self, model: EmpiricalModel, need: "Ledger", s: int, t: int) -> None:
-        """Solve the program again, if its time has come or more is missing than it knew of.
+    def _price(self, s: int, t: int) -> None:
+        """Solve the program again, if it is time or more is missing than it knew of.
 
         That is after a fifth of the steps that it foresees, or 150 if that is less, or at least three in a hundred.
         """
-        again, missing = self._priced
-        use = model.num_states <= FLUID_STATES if self.fluid is None else self.fluid
-        if not use or (t < again and need.scalars[1] <= missing):
+        use, missing = self.options.fluid, float(self.need.missing)
+        if use is None:
+            use = self.model.num_states <= FLUID_STATES
+        if not use or (t < self._again and missing <= self._missing):
             return
         try:
-            flow = self._solve(model, need, s)
+            flow = self._solve(s)
         except GosprlError as error:
-            if not self._failed:
+            if not self._warned:
                 warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
-            self._failed, self._basis, self._paths.prices = True, None, None
-            self._priced = (t + AGAIN * float(need.scalars[1]), np.inf)
+            self._warned, self._basis, self._paths.prices = True, None, None
+            self._again, self._missing = t + AGAIN * missing, np.inf
             return
         self.programs += 1
         self._paths.prices, self._basis = flow.potential, flow.basis
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
-        self._priced = (t + wait, (1 + AGAIN) * float(need.scalars[1]))
+        self._again, self._missing = t + wait, (1 + AGAIN) * missing
 
-    def _solve(self, model: EmpiricalModel, need: "Ledger", s: int) -> Flow:
+    def _solve(self, s: int) -> Flow:
+        model, need = self.model, self.need
         pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
-        state = np.maximum(need.state - need.visits, 0)
+        state = np.maximum(need.state - need.state_visits, 0)
+        mdp = self.options.dynamics
+        if mdp is not None:
+            cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+            law = (np.arange(model.num_states) == s).astype(float)
+            return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:
             return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
-        escape = np.where(model.enabled, self._paths.unseen(model), 0.0)
+        unseen = self._paths.unseen() if self._planned else 1.0  # the first program: any row may lead anywhere
+        escape = np.where(model.enabled, unseen, 0.0)
         return solve_model(model, pair, state, s, escape, basis=self._basis)

@@ -1,30 +1,43 @@
-"""The random walk: every existing action with the same probability. What any strategy must beat."""
+"""The random walk: every existing action with the same probability. The baseline of all strategies."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from gosprl.collecting.need import Need
+from gosprl.guarantee import Guarantee
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.strategies.base import Attempt
+from gosprl.strategies.base import UNLIMITED, Attempt, Planner, Strategy
 
-HORIZON = 10_000  # steps between two looks at an adaptive need
+HORIZON = 10_000  # steps between two evaluations of an adaptive requirement
 
 
-@dataclass
-class Random:
-    """Takes every existing action with the same probability."""
+@dataclass(frozen=True)
+class Random(Strategy):
+    """Take every existing action with the same probability."""
+
+    def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "RandomPlanner":
+        """Make the planner of a run."""
+        return RandomPlanner(model)
+
+
+class RandomPlanner(Planner):
+    """The random walk in one run."""
+
+    may_give_up = False
+
+    def __init__(self, model: EmpiricalModel) -> None:
+        self.model = model
 
     @property
-    def guarantee(self) -> str:
-        return "none: a random walk"
+    def guarantee(self) -> Guarantee:
+        """None."""
+        return Guarantee.none("a random walk")
 
-    def restart(self) -> None:
-        """One state is as good as another."""
-
-    def attempt(self, model: EmpiricalModel, need: Any, s: int, t: int, rng: np.random.Generator) -> Attempt:
-        enabled = model.enabled
-        number = np.add.reduceat(enabled.astype(float), model.rows.ptr[:-1])
-        policy = np.where(enabled, 1 / number[model.rows.state], 0.0)
-        unlimited = np.full(len(model.rows), np.iinfo(np.int64).max)
-        return Attempt(policy, np.zeros(model.num_states, dtype=bool), unlimited, HORIZON)
+    def attempt(self, s: int, t: int) -> Attempt:
+        """The same at all times, except for the actions that turned out not to exist."""
+        enabled, rows = self.model.enabled, self.model.rows
+        number = np.add.reduceat(enabled.astype(float), rows.ptr[:-1])
+        policy = np.where(enabled, 1 / number[rows.state], 0.0)
+        no_goals = np.zeros(rows.num_states, dtype=bool)
+        return Attempt(policy, no_goals, np.full(len(rows), UNLIMITED), HORIZON)

@@ -1,36 +1,78 @@
 """What a collector walks on."""
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gosprl.collecting.record import Ended, Record
+from gosprl.collecting.requirements import Requirement, as_requirement
+from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.strategies.base import Attempt
+
+if TYPE_CHECKING:
+    from gosprl.collecting.engine import Engine
 
 
-class System(Protocol):
-    """Something that can be stepped through. States and rows are those of the model it makes."""
+class Outcome(NamedTuple):
+    """What a step led to."""
 
-    slice: int  # steps between two looks at the clock
-    all_states: bool  # whether all states can be come to; otherwise, those that are needed are those found
-    state: int  # where it is: where the last transition led, recorded or not
+    state: int  # index of the next state
+    reward: float = 0.0
+    terminated: bool = False  # the episode ended there: the next call is `reset`
+    truncated: bool = False  # the episode was cut off: the next call is `reset`, which is no transition
 
+
+class System(ABC):
+    """Something that can be stepped through; the base class of systems of your own.
+
+    States are numbered 0 .. S - 1 and actions 0 .. A - 1, as in the model that the system makes. `model`, `reset` and
+    `step` are needed, all else has a default.
+
+    Attributes
+    ----------
+    all_states
+        Whether every state of the model is meant by ``need=10``; otherwise the states discovered are.
+    block
+        Steps between two looks at the clock, at Ctrl-C and at the budget.
+    mdp
+        The true dynamics, if the system tells them: results then compare with the fluid limit.
+    """
+
+    all_states: bool = True
+    block: int = 1000
+    mdp: TabularMDP | None = None
+
+    @abstractmethod
     def model(self) -> EmpiricalModel:
-        """An empty model of the right size."""
-        ...
+        """An empty model with the system's states and actions."""
+
+    @abstractmethod
+    def reset(self) -> int:
+        """Begin, or begin again; the state it begins in."""
+
+    @abstractmethod
+    def step(self, action: int) -> Outcome:
+        """Take an action in the present state."""
 
     def seed(self, rng: np.random.Generator) -> None:
-        """Take the stream of randomness for the run."""
-        ...
+        """Take the stream of random numbers of the run; called once, before the first reset."""
 
-    def reset(self, record: Record) -> int:
-        """Begin; the state it begins in."""
-        ...
+    def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
+        """What `collect(system, need)` means by `need`."""
+        return as_requirement(need, model.rows)
 
-    def run(self, attempt: Attempt, s: int, record: Record, made: int, steps: int) -> tuple[int, int, Ended]:
-        """Follow an attempt, of which `made` steps were made, for at most `steps` more from state s.
+    def components(self) -> NDArray[np.int64] | None:
+        """[S] labels: states with the same label can be reached from each other. None if that is not known."""
+        return None
 
-        Returns the state, the steps of the attempt made by now, and why it stopped.
+    def reachable(self, s: int) -> NDArray[np.bool_]:
+        """[S] which states can be reached from s; asked only of systems that know their components."""
+        raise NotImplementedError(f"{type(self).__name__} has components() and needs reachable() as well")
+
+    def follow(self, engine: "Engine", steps: int) -> None:
+        """Follow the engine's attempt until it ends, or for at most `steps` steps.
+
+        The default steps through the system in Python. Override it only to do the same faster.
         """
-        ...
+        engine.follow(self, steps)

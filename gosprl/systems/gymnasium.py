@@ -14,17 +14,15 @@ import numpy as np
 from gymnasium import spaces
 
 from gosprl import _checks
-from gosprl.collecting.record import Ended, Record
-from gosprl.collecting.requirements import Found, Requirement, as_requirement
+from gosprl.collecting.requirements import Discovered, Requirement, as_requirement
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.strategies.base import Attempt
+from gosprl.systems.base import Outcome, System
 
 
-class Gymnasium:
+class Gymnasium(System):
     """Steps through an environment, in Python."""
 
-    slice = 1000
     all_states = False
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -34,7 +32,6 @@ class Gymnasium:
         self._states, self._first_state = int(observations.n), int(observations.start)
         self._actions, self._first_action = int(actions.n), int(actions.start)
         self._seed: int | None = None
-        self.state = 0
 
     def model(self) -> EmpiricalModel:
         model = EmpiricalModel(self._states, self._actions)
@@ -42,49 +39,25 @@ class Gymnasium:
         return model
 
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
-        """An int is meant for the states that will be found; anything else as given."""
+        """An int is meant for the states that will be discovered; anything else as given."""
         if isinstance(need, (int, np.integer)) and not isinstance(need, bool):
-            return Found(_checks.whole("need", need, 0), model)
+            return Discovered(_checks.whole("need", need, 0), model)
         return as_requirement(need, model.rows)
 
     def seed(self, rng: np.random.Generator) -> None:
+        """Seed the environment at its next reset."""
         self._seed = int(rng.integers(2**31))
 
-    def reset(self, record: Record) -> int:
-        return self._reset(record.model)
-
-    def run(self, attempt: Attempt, s: int, record: Record, made: int, steps: int) -> tuple[int, int, Ended]:
-        model, action = record.model, record.model.rows.action
-        while True:
-            if model.terminal[s]:
-                row = int(model.rows.ptr[s])
-                s = self._reset(model)
-                record.add(row, s, 0.0, step=False)
-            elif steps == 0 or record.interrupted:
-                return s, made, Ended.STEPS
-            else:
-                row = record.choose(attempt, s)
-                if row < 0:
-                    return s, made, Ended.HANDED_BACK
-                observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action[row])
-                s = self.state = self._index(observation)
-                record.arrive(row, s, float(reward), bool(terminated))
-                made, steps = made + 1, steps - 1
-                if truncated and not terminated:
-                    s = self._reset(model)
-                    return s, made, Ended.TELEPORT
-            ended = record.ended(attempt, row, s, made)
-            if ended is not None:
-                return s, made, ended
-
-    def _reset(self, model: EmpiricalModel) -> int:
+    def reset(self) -> int:
+        """Reset the environment; the seed goes in the first time."""
         observation, _ = self.env.reset(seed=self._seed)
         self._seed = None
-        s = self.state = self._index(observation)
-        if model.terminal[s]:
-            raise model.ends_sometimes(s)
-        model.find(s)
-        return s
+        return self._index(observation)
+
+    def step(self, action: int) -> Outcome:
+        """Step the environment."""
+        observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action)
+        return Outcome(self._index(observation), float(reward), bool(terminated), bool(truncated))
 
     def _index(self, observation: Any) -> int:
         if not self.env.observation_space.contains(observation):

@@ -1,93 +1,139 @@
-"""A TabularMDP as a system: simulated, an attempt in one compiled call, in slices that hear Ctrl-C."""
+"""A TabularMDP as a system: simulated, an attempt in one compiled call, in blocks between which Ctrl-C is heard."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.record import Ended, Record
-from gosprl.collecting.requirements import Requirement, as_requirement
+from gosprl.collecting.engine import Engine
+from gosprl.collecting.rules import FOUND, GOES_ON, HANDED_BACK
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.base import Attempt
+from gosprl.systems.base import Outcome, System
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Dynamics
 
 BLOCK = 4096  # steps a compiled call
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int64), np.empty(0)
 
 
-class Tabular:
-    """Simulates a known MDP; one uniform a step, and one more for a Bernoulli reward."""
+class Tabular(System):
+    """Simulates a known MDP; one uniform number a step, and one more for a Bernoulli reward."""
 
-    slice = 200_000
-    all_states = True
+    block = 200_000
 
     def __init__(self, mdp: TabularMDP) -> None:
-        self.mdp = mdp
-        self.state = mdp.start
+        self.mdp: TabularMDP = mdp
+        self._state = mdp.start
         self._rng = np.random.default_rng()
-        self._ahead = np.empty(0)  # uniforms drawn and not yet used
+        self._ahead = np.empty(0)  # uniform numbers drawn and not yet used
         self._rewards = np.zeros(len(mdp.rows)) if mdp.rewards is None else mdp.rewards
+        self._each = 2 if mdp.noise == "bernoulli" else 1  # uniform numbers a step
 
     def model(self) -> EmpiricalModel:
+        """An empty model over the MDP's pairs."""
         return EmpiricalModel.over(self.mdp.rows)
 
-    def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
-        return as_requirement(need, model.rows)
-
     def seed(self, rng: np.random.Generator) -> None:
+        """Take the stream of random numbers of the run."""
         self._rng = rng
         self._ahead = np.empty(0)
 
-    def reset(self, record: Record) -> int:
-        return self.mdp.start
+    def reset(self) -> int:
+        """The starting state."""
+        self._state = self.mdp.start
+        return self._state
 
-    def run(self, attempt: Attempt, s: int, record: Record, made: int, steps: int) -> tuple[int, int, Ended]:
+    def step(self, action: int) -> Outcome:
+        """One step in plain Python, from the same uniform numbers as a compiled walk."""
+        mdp, row = self.mdp, int(self.mdp.rows.index(self._state, action))
+        u = self._look_ahead(self._each)[: self._each].tolist()
+        self._ahead = self._ahead[self._each :]
+        cumulative, last = 0.0, int(mdp.ptr[row + 1]) - 1
+        for j in range(int(mdp.ptr[row]), last + 1):
+            cumulative += float(mdp.prob[j])
+            if u[0] < cumulative:
+                last = j
+                break
+        reward = float(self._rewards[row])
+        if self._each == 2:
+            reward = float(u[1] < reward)
+        self._state = int(mdp.succ[last])
+        return Outcome(self._state, reward)
+
+    def components(self) -> NDArray[np.int64] | None:
+        """[S] strongly connected components; None if there is only one."""
+        label = self.mdp.components()
+        return label if label.any() else None
+
+    def reachable(self, s: int) -> NDArray[np.bool_]:
+        """[S] which states can be reached from s."""
+        return self.mdp.reachable(s)
+
+    def follow(self, engine: Engine, steps: int) -> None:
+        """Follow the engine's attempt in compiled code: the same steps as `Engine.follow` makes one by one."""
         from gosprl import _kernels
 
-        mdp, model, S = self.mdp, record.model, record.model.num_states
-        random = attempt.policy.dtype != np.int64
-        rows, probabilities = (_NO_ROWS, attempt.policy) if random else (attempt.policy, _NO_NUMBERS)
-        each = 2 if mdp.noise == "bernoulli" else 1  # uniforms a step
+        attempt, record = engine.attempt, engine.record
+        assert attempt is not None
+        model, random = record.model, attempt.policy.dtype != np.int64
+        course = _kernels.Course(*_course(attempt), attempt.goals, attempt.limit)
+        dynamics = self._dynamics()
+        record.flush()
         while True:
-            now = min(steps, attempt.horizon - made, BLOCK)
-            uniforms = self._look_ahead(each * now)
+            now = min(steps, attempt.horizon - engine.made, BLOCK)
+            uniforms = self._look_ahead(self._each * now)
             events = np.empty((now + 1, 2), dtype=np.int64)
-            before = record.rng.bit_generator.state if random else None
-            choices = record.rng.random(now) if random else _NO_NUMBERS
-            s, walked, noted, ended = _kernels.walk(
-                *(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, each == 2, model._counts, record.ledger),
-                *(rows, probabilities, attempt.goals, attempt.limit, attempt.sample, choices, uniforms, s, now, events),
-                record.threshold,
+            before = engine.rng.bit_generator.state if random else None
+            choices = engine.rng.random(now) if random else _NO_NUMBERS
+            s, walked, noted, code = _kernels.walk(
+                *(dynamics, self._each == 2, model.counts, record.need.ledger, course, attempt.sample),
+                *(choices, uniforms, engine.state, now, events, record.threshold),
             )
-            self.state = s = int(s)
-            self._ahead = self._ahead[each * walked :]
+            self._ahead = self._ahead[self._each * walked :]
+            self._state = int(s)
             if before is not None and walked < now:  # give back the choices not made
-                record.rng.bit_generator.state = before
-                record.rng.random(walked)
-            record.events.extend((record.steps + int(i), (S - int(unmet)) / S) for i, unmet in events[:noted])
-            record.steps += walked
-            made += walked
+                engine.rng.bit_generator.state = before
+                engine.rng.random(walked)
+            engine.walked(int(s), walked, events[:noted])
             steps -= walked
-            if ended == _kernels.NO_ROOM:
-                model._grow(int(model._counts.length.max()))
-            elif ended == _kernels.FOREIGN:
+            if code == _kernels.NO_ROOM:
+                model.grow(int(model.counts.length.max()))
+            elif code == _kernels.FOREIGN:
                 raise model.foreign(*events[noted].tolist())
-            elif ended == Ended.FOUND:
+            elif code == _kernels.INVALID:
+                raise engine.invalid_row()
+            elif code == HANDED_BACK:
+                return engine.hand_back()
+            elif code == FOUND:
                 row, s_next = events[noted].tolist()
                 reward = float(self._rewards[row])
-                if each == 2:  # what the last uniform of the last step made of it
+                if self._each == 2:  # what the last uniform number of the last step made of it
                     reward = float(uniforms[2 * walked - 1] < reward)
                 record.find(row, s_next, reward)
-                return s, made, Ended.FOUND
-            elif ended != Ended.STEPS:
-                return s, made, Ended(ended)
-            elif made >= attempt.horizon:
-                return s, made, Ended.HORIZON
+                return engine.end()
+            elif code != GOES_ON or engine.made >= attempt.horizon:
+                return engine.end()
             elif steps <= 0:
-                return s, made, Ended.STEPS
+                return None
+
+    def _dynamics(self) -> "Dynamics":
+        from gosprl._kernels import Dynamics
+
+        mdp = self.mdp
+        return Dynamics(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, mdp.components())
 
     def _look_ahead(self, count: int) -> NDArray[np.float64]:
         """The next uniforms of the stream, at least `count`; drawn in blocks, as handing over a generator is slow."""
         if len(self._ahead) < count:
             self._ahead = np.append(self._ahead, self._rng.random(max(count, BLOCK)))
         return self._ahead
+
+
+def _course(attempt: Attempt) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(rows, probabilities): one of the two is empty."""
+    if attempt.policy.dtype == np.int64:
+        return attempt.policy.view(np.int64), _NO_NUMBERS
+    return _NO_ROWS, attempt.policy.view(np.float64)

@@ -16,20 +16,17 @@ t'.) Smaller mu and Q cost more plans and mostly save steps (evidence/results/ri
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
+from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.rivals.optimistic import Optimistic
 
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
 
-
-@dataclass
+@dataclass(frozen=True)
 class MaxEnt(Optimistic):
     """Frank-Wolfe on the entropy of the visits; what is needed does not matter to it.
 
@@ -49,10 +46,10 @@ class MaxEnt(Optimistic):
         _checks.positive("mu", self.mu)
         _checks.positive("drift", self.drift)
 
-    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+    def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
         return np.asarray(-1 - np.log(self._smoothed(model, t)))
 
-    def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
+    def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
         """The visits n, all at once, at which (N + n) / (t + n) + mu is exp(Q) times what it is now."""
         N, made = model.visits, max(1, t - 1)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

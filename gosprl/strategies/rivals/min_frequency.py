@@ -17,20 +17,17 @@ the regret of exponential weights is least if each step costs one item 1, and an
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
+from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.rivals.optimistic import Optimistic
 
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
 
-
-@dataclass
+@dataclass(frozen=True)
 class MinFrequency(Optimistic):
     """Mirror descent on the least frequency.
 
@@ -50,27 +47,27 @@ class MinFrequency(Optimistic):
         _checks.positive("rate", self.rate)
         _checks.positive("drift", self.drift)
 
-    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+    def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
         """theta of the items that a row serves, relative to the largest."""
         pair, state, mean = need.pair > 0, need.state > 0, self._mean(need)
         by_pair = np.where(pair, model.visits / np.where(pair, need.pair, 1), np.inf) * mean
-        by_state = np.where(state, need.visits / np.where(state, need.state, 1), np.inf) * mean
+        by_state = np.where(state, need.state_visits / np.where(state, need.state, 1), np.inf) * mean
         least = min(by_pair.min(), by_state.min())
         eta = self._eta(need, t)
-        return np.asarray(np.exp(-eta * (by_pair - least)) + np.exp(-eta * (by_state - least))[need.row_state])
+        return np.asarray(np.exp(-eta * (by_pair - least)) + np.exp(-eta * (by_state - least))[model.rows.state])
 
-    def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
+    def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
         least = np.where(need.pair > 0, need.pair, np.inf)
-        needed = np.minimum(least, np.where(need.state > 0, need.state, np.inf)[need.row_state])
+        needed = np.minimum(least, np.where(need.state > 0, need.state, np.inf)[model.rows.state])
         allowed = np.minimum(self.drift / self._eta(need, t) * needed / self._mean(need), 2.0**53)
         return np.minimum(super().limit(model, need, t), model.visits + allowed.astype(np.int64))
 
-    def _eta(self, need: "Ledger", t: int) -> float:
+    def _eta(self, need: Need, t: int) -> float:
         items = int((need.pair > 0).sum() + (need.state > 0).sum())
         return self.rate * float(np.sqrt(max(1, items) * np.log(1 + items) / t))
 
     @staticmethod
-    def _mean(need: "Ledger") -> float:
+    def _mean(need: Need) -> float:
         """The mean need of an item."""
         needs = np.concatenate([need.pair[need.pair > 0], need.state[need.state > 0]])
         return float(needs.mean()) if needs.size else 1.0

@@ -11,19 +11,16 @@ could not be had. Weights are those of the beginning of an episode; the rest is 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.rivals.maxent import MaxEnt
 
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
 
-
-@dataclass
+@dataclass(frozen=True)
 class WeightedMaxEnt(MaxEnt):
     """Frank-Wolfe on the entropy of the visits, weighted by how noisy transitions are.
 
@@ -33,7 +30,7 @@ class WeightedMaxEnt(MaxEnt):
         As of `maxent`.
     """
 
-    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+    def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
         return self.weights(model) * super().reward(model, need, t)
 
     def weights(self, model: EmpiricalModel) -> NDArray[np.float64]:

@@ -6,20 +6,17 @@ even if the pair that it was after has all it needs by then. The paper does not 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.need import Need
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.rivals.optimistic import Optimistic, gaps
 
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
 
-
-@dataclass
+@dataclass(frozen=True)
 class ZeroOneUCRL(Optimistic):
     """UCRL2B with reward 1 for under-sampled pairs and 0 for others.
 
@@ -36,9 +33,9 @@ class ZeroOneUCRL(Optimistic):
         if self.renew not in (True, False):
             raise InputError(f"renew: expected True or False, got {self.renew!r}")
 
-    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+    def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
         return (gaps(model, need) > 0).astype(float)
 
-    def limit(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.int64]:
+    def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
         limit, gap = super().limit(model, need, t), gaps(model, need)
         return np.where(gap > 0, np.minimum(limit, model.visits + gap - 1), limit) if self.renew else limit

@@ -15,29 +15,26 @@ Discounting is planned as a shortest path: every step ends in an unknown state w
 The sets below say just that; nature, optimistic, gives the free mass to a goal.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.collecting.record import UNLIMITED
+from gosprl.collecting.need import Need
+from gosprl.guarantee import Guarantee
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.exact import first_least
 from gosprl.planning.workspace import Workspace
-from gosprl.sets.intervals import Intervals
-from gosprl.strategies.base import Attempt
-
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
+from gosprl.sets.intervals import Confidence, Intervals
+from gosprl.strategies.base import UNLIMITED, Attempt, Planner, Strategy
 
 PRECISION = 1e-6  # of plans, in steps
 WITHIN_REACH = 1e-5  # E[gamma^tau] from which on; PRECISION allows an error of a tenth of it
 
 
 @dataclass(frozen=True)
-class Discounted:
+class Discounted(Confidence):
     """gamma p_hat, and the rest of the mass wherever it is best; anything for a pair never visited."""
 
     gamma: float
@@ -50,42 +47,54 @@ class Discounted:
         return Intervals(ptr, succ, lower, np.minimum(lower + np.repeat(free, np.diff(ptr)), 1), free, free)
 
 
-@dataclass
-class ZeroRMax:
+@dataclass(frozen=True)
+class ZeroRMax(Strategy):
     """Walk to unknown states, sooner rather than later, in the empirical model.
 
+    Parameters
+    ----------
     gamma
         The discount, in (0, 1): unknown states much more than 1 / (1 - gamma) steps away hardly count.
     """
 
     gamma: float = 0.99
 
-    _work: Workspace | None = field(init=False, repr=False, default=None)
-    _need: "Ledger | None" = field(init=False, repr=False, default=None)  # of the run that it is in
-
     def __post_init__(self) -> None:
         _checks.open_unit("gamma", self.gamma)
 
-    @property
-    def guarantee(self) -> str:
-        return "none: a reward-free adaptation of R-max"
+    def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "ZeroRMaxPlanner":
+        """Make the planner of a run."""
+        return ZeroRMaxPlanner(self, model, need, rng)
+
+
+class ZeroRMaxPlanner(Planner):
+    """Zero-RMax in one run."""
+
+    may_give_up = False
+
+    def __init__(self, options: ZeroRMax, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> None:
+        self.gamma, self.model, self.need, self.rng = options.gamma, model, need, rng
+        self.space = Workspace(model, Discounted(options.gamma))
 
     @property
-    def work(self) -> dict[str, int]:
-        """What planning took: plans, all of them for all states."""
-        plans = 0 if self._work is None else self._work.plans
-        return {"plans": plans, "full": plans}
+    def guarantee(self) -> Guarantee:
+        """None."""
+        return Guarantee.none("a reward-free adaptation of R-max")
 
-    def attempt(self, model: EmpiricalModel, need: "Ledger", s: int, t: int, rng: np.random.Generator) -> Attempt:
-        if self._work is None or self._need is not need:  # another run, maybe on the same model
-            self._work, self._need = Workspace(model, Discounted(self.gamma)), need
-        key, visits = int(rng.random() * 2**32), model.visits
+    @property
+    def work(self) -> dict[str, float]:
+        """Plans, all of them for all states."""
+        return {"plans": self.space.plans, "full": self.space.plans}
+
+    def attempt(self, s: int, t: int) -> Attempt:
+        """Walk to an unknown state."""
+        model, key, visits = self.model, int(self.rng.random() * 2**32), self.model.visits
         fewest = first_least(np.where(model.enabled, visits, np.inf), model.rows.ptr)
         m, near = 0, False
         while not near:
             tried_less = visits[fewest] < m
-            unknown = (need.unmet > 0) | tried_less
-            policy, steps = self._work.plan(unknown, np.ones(len(visits)), PRECISION, key)
+            unknown = (self.need.unmet_items > 0) | tried_less
+            policy, steps = self.space.plan(unknown, np.ones(len(visits)), PRECISION, key)
             near, m = bool(unknown[s] or (1 - self.gamma) * steps[s] < 1 - WITHIN_REACH), 2 * m + 1
         limit = visits + np.maximum(visits, 1) - 1
         limit[fewest[tried_less]] = visits[fewest[tried_less]]

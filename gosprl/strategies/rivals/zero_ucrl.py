@@ -5,19 +5,16 @@ paper leaves [x]^+ open; here it is max(1, x), as its N^+: under-sampled pairs e
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.rivals.optimistic import Optimistic, gaps
 
-if TYPE_CHECKING:
-    from gosprl._kernels import Ledger
 
-
-@dataclass
+@dataclass(frozen=True)
 class ZeroUCRL(Optimistic):
     """UCRL2B with reward max(1, N - b)^(-1/2).
 
@@ -25,5 +22,5 @@ class ZeroUCRL(Optimistic):
         Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
     """
 
-    def reward(self, model: EmpiricalModel, need: "Ledger", t: int) -> NDArray[np.float64]:
+    def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
         return np.asarray(np.maximum(1, -gaps(model, need)) ** -0.5)

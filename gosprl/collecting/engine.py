@@ -1,0 +1,264 @@
+"""Engine: follows attempts, whoever makes the steps.
+
+One transition, for every kind of system: `choose` says which row is taken (the system, or the user of ask/tell, makes
+the step), `arrive` writes it and decides whether the attempt ended. Resets and teleports pass here as well. Systems
+that are stepped through and ask/tell call these methods one by one; a `TabularMDP` follows the same attempt compiled
+(`gosprl.systems.tabular`), by the same rules (`gosprl.collecting.rules`).
+"""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gosprl import _checks
+from gosprl.collecting import rules
+from gosprl.collecting.record import Record
+from gosprl.collecting.rules import INVALID_ROW
+from gosprl.errors import InputError
+from gosprl.strategies.base import Attempt
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gosprl.systems.base import System
+
+
+class Engine:
+    """Where the walk is, and the attempt that it follows.
+
+    Attributes
+    ----------
+    state
+        Index of the state that the walk is in; None if that is not known.
+    attempt
+        The attempt that is being followed; None between two attempts.
+    made
+        Steps of the attempt made so far.
+    broken
+        Whether the walk went on elsewhere since the last attempt ended, without a transition; the collector tells
+        the planner and clears it.
+    """
+
+    def __init__(self, record: Record, rng: np.random.Generator) -> None:
+        self.record, self.rng = record, rng
+        self.state: int | None = None
+        self.attempt: Attempt | None = None
+        self.made = 0
+        self.broken = True
+        self.interrupted = False
+        self.components: NDArray[np.int64] | None = None  # [S] of a system that knows them: `System.components`
+        self._moved = False  # whether the attempt made a transition, be it a reset
+        self._rows_of_policy = True
+
+    def begin(self, attempt: Attempt) -> None:
+        """Follow this attempt from now on; it must have been checked (`checked_attempt`)."""
+        self.attempt, self.made, self._moved = attempt, 0, False
+        self._rows_of_policy = attempt.policy.dtype == np.int64
+
+    def end(self) -> None:
+        """Follow the attempt no more."""
+        self.attempt = None
+
+    def break_off(self) -> None:
+        """Drop the attempt: the position or the counts changed outside of it."""
+        self.attempt, self.broken = None, True
+
+    @property
+    def at_terminal(self) -> bool:
+        """Whether the walk is in a terminal state, from where only a reset leads on."""
+        return self.state is not None and bool(self.record.model.terminal[self.state])
+
+    def start(self, s: int) -> None:
+        """The walk begins in s, or goes on there without a transition."""
+        self.break_off()
+        self.state = None
+        self.record.start(s)
+        self.state = s
+
+    def choose(self) -> int:
+        """The row to take in the present state; -1 if the attempt hands back, and then it has ended."""
+        attempt, s, record = self.attempt, self.state, self.record
+        assert attempt is not None
+        assert s is not None
+        ptr, need = record.model.rows.ptr, record.need
+        begin, end = int(ptr[s]), int(ptr[s + 1])
+        if attempt.sample and need.unmet_items[s]:
+            i = rules.under_sampled_row(0, end - begin, record.visits_of(begin, end), need.pair[begin:end].tolist())
+            if i >= 0:
+                return begin + int(i)
+        if self._rows_of_policy:
+            row = int(attempt.policy[s])
+        else:
+            i = rules.drawn_row(0, end - begin, attempt.policy[begin:end].tolist(), self.rng.random())
+            row = INVALID_ROW if i < 0 else begin + int(i)
+        if begin <= row < end:
+            return row
+        if row != rules.NO_ROW:
+            raise self.invalid_row()
+        self.hand_back()
+        return row
+
+    def hand_back(self) -> None:
+        """The policy has no row for the present state: the attempt ends, if it led anywhere at all."""
+        if not self._moved:
+            raise InputError(
+                f"attempt.policy: expected a row for state {self.state}, where the attempt begins, got -1 (hand back): "
+                "such an attempt makes no progress"
+            )
+        self.end()
+
+    def invalid_row(self) -> InputError:
+        """The error for a policy whose entry for the present state is none."""
+        assert self.attempt is not None
+        assert self.state is not None
+        s, rows, policy = self.state, self.record.model.rows, self.attempt.policy
+        begin, end = int(rows.ptr[s]), int(rows.ptr[s + 1])
+        if self._rows_of_policy:
+            expected, got = f"a row of state {s}, {begin}..{end - 1}, or -1 to hand back", str(policy[s])
+        else:
+            expected, got = f"probabilities of the rows {begin}..{end - 1} of state {s}", str(policy[begin:end])
+        return InputError(f"attempt.policy: expected {expected}, got {got}")
+
+    def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
+        """A step by `row` led to s_next: write it, and end the attempt if that is a reason to."""
+        s, record, attempt = self.state, self.record, self.attempt
+        self.state = s_next  # first: that is where the walk is, whatever is wrong with the step
+        record.step(row, s_next, reward, terminated)
+        self.made += 1
+        self._moved = True
+        if attempt is not None:
+            self._end_if_over(attempt, row, s, s_next)
+        else:
+            record.flush()  # what is met must be known: no attempt looks at it
+
+    def reset(self, s: int) -> None:
+        """A reset led from the terminal state, where the walk is, to s."""
+        before, attempt = self.state, self.attempt
+        row = int(self.record.model.rows.ptr[before])
+        self.state = None
+        self.record.reset(row, s)
+        self.state = s
+        self._moved = True
+        if attempt is not None:
+            self._end_if_over(attempt, row, before, s)
+
+    def _end_if_over(self, attempt: Attempt, row: int, s: int | None, s_next: int) -> None:
+        record, need = self.record, self.record.need
+        visits, met, settled = record.visits(row), False, False
+        if need.of_states or visits == need.pair[row]:  # only then can this sample have fulfilled an item
+            record.flush()
+            met = need.met
+            of_row = visits == need.pair[row]
+            settled = need.unmet_items[s] == 0 and (of_row or need.state_visits[s] == need.state[s])
+        over = rules.why_ended(
+            record.found is not None,
+            met,
+            bool(attempt.goals[s_next]),
+            attempt.sample and bool(settled),
+            visits > attempt.limit[row],
+            self.components is not None and self.components[s] != self.components[s_next],
+            self.made >= attempt.horizon,
+        )
+        if over != rules.GOES_ON:
+            self.attempt = None
+
+    def follow(self, system: "System", steps: int) -> None:
+        """Step through a system until the attempt ends, or for at most `steps` steps."""
+        action = self.record.model.rows.action
+        while self.attempt is not None:
+            if self.at_terminal:
+                self.reset(self.reset_of(system))
+            elif steps == 0 or self.interrupted:
+                return
+            else:
+                row = self.choose()
+                if row < 0:
+                    return
+                s, self.state = self.state, None  # not known while the system is at work
+                outcome = system.step(int(action[row]))
+                self.state = s
+                state, reward, terminated, truncated = self._checked(outcome, system)
+                self.arrive(row, state, reward, terminated)
+                steps -= 1
+                if truncated and not terminated:
+                    self.state = None
+                    self.start(self.reset_of(system))
+
+    def walked(self, s: int, steps: int, events: "NDArray[np.int64]") -> None:
+        """A compiled walk made `steps` steps to s, all counted; the rest of what there is to write."""
+        self.state = s
+        self.made += steps
+        self._moved = self._moved or steps > 0
+        self.record.walk(steps, events)
+
+    def reset_of(self, system: "System") -> int:
+        """Reset a system; the state that it begins in, after checking it."""
+        before, self.state = self.state, None
+        s = self._index(system.reset(), system, "reset()")
+        self.state = before
+        return s
+
+    def _checked(self, outcome: Any, system: "System") -> tuple[int, float, bool, bool]:
+        """What `step` returned, after checking it."""
+        name = type(system).__name__
+        try:
+            state, reward, terminated, truncated = outcome
+        except (TypeError, ValueError):
+            raise InputError(
+                f"system: expected {name}.step to return an Outcome (state, reward, terminated, truncated), got "
+                f"{outcome!r:.80}"
+            ) from None
+        return self._index(state, system, "step()"), finite(reward), bool(terminated), bool(truncated)
+
+    def _index(self, state: Any, system: "System", where: str) -> int:
+        name = f"system: the state that {type(system).__name__}.{where} returned"
+        return _checks.index(name, state, self.record.model.num_states, "a state")
+
+
+def finite(reward: Any) -> float:
+    """A reward as a float, after checking it."""
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        raise InputError(f"reward: expected a finite number, got {reward!r:.80}") from None
+    if not math.isfinite(number):
+        raise InputError(f"reward: expected a finite number, got {reward}")
+    return number
+
+
+def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt:
+    """An attempt whose arrays compiled code can read: right types, right shapes, one memory layout.
+
+    O(1): what stands in the policy is checked where it is used, entry by entry.
+    """
+    policy = attempt.policy
+    if not isinstance(policy, np.ndarray) or policy.dtype not in (np.int64, np.float64):
+        raise InputError(
+            f"attempt.policy: expected rows, int64 [S] = ({num_states},), or probabilities, float64 [R] = "
+            f"({num_rows},), got {_kind(policy)}"
+        )
+    size, axis = (num_states, "S") if policy.dtype == np.int64 else (num_rows, "R")
+    checks = (
+        ("policy", policy, policy.dtype, size, axis),
+        ("goals", attempt.goals, np.dtype(np.bool_), num_states, "S"),
+        ("limit", attempt.limit, np.dtype(np.int64), num_rows, "R"),
+    )
+    for field, array, dtype, length, name in checks:
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != (length,):
+            raise InputError(f"attempt.{field}: expected {dtype} [{name}] = ({length},), got {_kind(array)}")
+    horizon = attempt.horizon
+    if isinstance(horizon, bool) or not isinstance(horizon, (int, np.integer)) or horizon < 1:
+        raise InputError(f"attempt.horizon: expected a whole number >= 1, got {horizon!r:.80}")
+    if attempt.sample not in (True, False):
+        raise InputError(f"attempt.sample: expected True or False, got {attempt.sample!r:.80}")
+    if attempt.sample and policy.dtype != np.int64:
+        raise InputError("attempt.sample: expected False with a policy of probabilities; it needs a policy of rows")
+    if all(array.flags.c_contiguous and array.flags.writeable for _, array, *_ in checks):
+        return attempt
+    return replace(attempt, policy=policy.copy(), goals=attempt.goals.copy(), limit=attempt.limit.copy())
+
+
+def _kind(value: Any) -> str:
+    return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else f"{type(value).__name__}"

@@ -1,0 +1,194 @@
+"""Need: what is needed and not yet there, as strategies read it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.collecting.requirements import Requirement, checked, checked_rows
+from gosprl.model.empirical import EmpiricalModel
+
+if TYPE_CHECKING:
+    pass
+
+ALL = 2**62  # samples that no walk will ever bring; the sum over all pairs and states must stay below it
+
+
+class Need:
+    """A view of what is missing; its arrays and numbers change as samples come in.
+
+    An item is a pair, or a state with a need of its own ("any action"). A sample that serves both counts for both.
+    """
+
+    def __init__(self, model: EmpiricalModel, requirement: Requirement) -> None:
+        from gosprl._kernels import Ledger
+
+        S, R = model.num_states, len(model.rows)
+        self.requirement = requirement
+        self.waived: dict[int, str] = {}  # states that nothing is asked of any more, and why
+        self.ledger = Ledger(
+            row_state=model.rows.state,
+            pair=np.zeros(R, dtype=np.int64),
+            state=np.zeros(S, dtype=np.int64),
+            state_visits=np.zeros(S, dtype=np.int64),
+            unmet_items=np.zeros(S, dtype=np.int64),
+            missing_samples=np.zeros(S, dtype=np.int64),
+            totals=np.zeros(4, dtype=np.int64),
+            credit_at=np.zeros(S),
+            credit=np.zeros(1),
+        )
+        self.of_states = False  # whether some state has a need of its own
+        self._model = model
+        self._mark = -1  # of the model, at the last update
+        self._most = ALL // (R + S)
+
+    @property
+    def pair(self) -> NDArray[np.int64]:
+        """[R] samples needed of each row."""
+        return self.ledger.pair
+
+    @property
+    def state(self) -> NDArray[np.int64]:
+        """[S] samples needed of each state, with any action."""
+        return self.ledger.state
+
+    @property
+    def state_visits(self) -> NDArray[np.int64]:
+        """[S] N(s), the samples of each state so far."""
+        return self.ledger.state_visits
+
+    @property
+    def unmet_items(self) -> NDArray[np.int64]:
+        """[S] items of each state that are unmet; positive: the state is under-sampled."""
+        return self.ledger.unmet_items
+
+    @property
+    def missing_samples(self) -> NDArray[np.int64]:
+        """[S] samples that the items of each state lack."""
+        return self.ledger.missing_samples
+
+    @property
+    def unmet_states(self) -> int:
+        """The number of under-sampled states."""
+        return int(self.ledger.totals[0])
+
+    @property
+    def missing(self) -> int:
+        """Samples missing in all."""
+        return int(self.ledger.totals[1])
+
+    @property
+    def collected(self) -> int:
+        """Needed samples collected so far."""
+        return int(self.ledger.totals[2])
+
+    @property
+    def version(self) -> int:
+        """Increased when the requirement, not a sample, changes which states are under-sampled."""
+        return int(self.ledger.totals[3])
+
+    @property
+    def credit_at(self) -> NDArray[np.float64]:
+        """[S] credit of a needed sample that leads there; written by planners that keep accounts."""
+        return self.ledger.credit_at
+
+    @property
+    def credit(self) -> float:
+        """The credit of all needed samples so far."""
+        return float(self.ledger.credit[0])
+
+    @property
+    def met(self) -> bool:
+        """Whether nothing is missing, except what was waived."""
+        return self.unmet_states == 0
+
+    @property
+    def proportion_met(self) -> float:
+        """Of the states that the requirement speaks of."""
+        return self.proportion(self.unmet_states)
+
+    def proportion(self, unmet: int) -> float:
+        """The proportion met if so many states were unmet."""
+        known = max(1, self.requirement.num_states(self._model))
+        return (known - unmet) / known
+
+    def update(self) -> bool:
+        """Let the requirement look at the counts; whether the number of unmet states may be another."""
+        rows = self._model.changed(max(0, self._mark))
+        return self._apply(self.requirement.update(self._model, rows))
+
+    def update_last(self) -> bool:
+        """The same before a result is made: for what the last step discovered."""
+        return self._mark >= 0 and self._apply(self.requirement.before_result(self._model))
+
+    def _apply(self, answer: NDArray[np.int64] | None) -> bool:
+        first, before = self._mark < 0, self.unmet_states
+        self._mark = self._model.mark()
+        changed = checked_rows(self.requirement, answer, len(self._model.rows))
+        if first or changed is None:
+            self._take(*self.asked())
+        elif changed.size:
+            self._take_some(changed)
+        else:
+            return False
+        return first or before != self.unmet_states
+
+    def waive(self, states: dict[int, str]) -> None:
+        """Ask nothing of these states any more; `asked` and `unmet` still list them."""
+        self.waived.update(states)
+        self._take(*self.asked())
+
+    def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What the requirement asks for, per row [R] and per state [S]; waived states included."""
+        return checked(self.requirement, self._model.rows)
+
+    def _take(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
+        ledger = self.ledger
+        np.minimum(pair, self._most, out=ledger.pair)
+        np.minimum(state, self._most, out=ledger.state)
+        if self.waived:
+            out = np.fromiter(self.waived, dtype=np.int64)
+            ledger.state[out] = 0
+            ledger.pair[np.isin(ledger.row_state, out)] = 0
+        self.of_states = bool(ledger.state.any())
+        self._recount(np.arange(self._model.num_states))
+
+    def _take_some(self, rows: NDArray[np.int64]) -> None:
+        ledger, (R, S) = self.ledger, (len(self._model.rows), self._model.num_states)
+        pair, state = self.requirement.pair, self.requirement.state
+        if not (_is_int64(pair, R) and _is_int64(state, S)):
+            pair, state = self.asked()
+        states = np.unique(ledger.row_state[rows])
+        pair, state = pair[rows], state[states]
+        if min(pair.min(), state.min()) < 0:
+            self.asked()  # raises the error that says where
+        ledger.pair[rows], ledger.state[states] = np.minimum(pair, self._most), np.minimum(state, self._most)
+        if self.waived:
+            out = [s for s in states.tolist() if s in self.waived]
+            ledger.state[out] = 0
+            ledger.pair[rows[np.isin(ledger.row_state[rows], out)]] = 0
+        self.of_states = self.of_states or bool(ledger.state[states].any())
+        self._recount(states)
+
+    def _recount(self, states: NDArray[np.int64]) -> None:
+        from gosprl import _kernels
+
+        _kernels.recount(self.ledger, self._model.rows.ptr, self._model.counts.visits, states)
+
+    def unmet(self) -> NDArray[np.void]:
+        """What is missing: (state, action or -1 for any, needed, have)."""
+        pair, state = self.asked()
+        visits, rows = self._model.visits, self._model.rows
+        short_rows = np.flatnonzero(visits < pair)
+        short_states = np.flatnonzero(self.state_visits < state)
+        kind = [("state", np.int64), ("action", np.int64), ("needed", np.int64), ("have", np.int64)]
+        out = np.empty(len(short_rows) + len(short_states), dtype=kind)
+        out["state"] = np.append(rows.state[short_rows], short_states)
+        out["action"] = np.append(rows.action[short_rows], np.full(len(short_states), -1))
+        out["needed"] = np.append(pair[short_rows], state[short_states])
+        out["have"] = np.append(visits[short_rows], self.state_visits[short_states])
+        return out
+
+
+def _is_int64(array: object, size: int) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == np.int64 and array.shape == (size,)
