@@ -1,7 +1,7 @@
 """All strategies on the same gridworld and seeds, and one of your own.
 
 A strategy says what to do until when: here, a policy for every state, kept until a count doubles. Prints the mean steps
-of each until every pair was sampled, and what that is of the fluid limit, a lower bound on the expected steps of any strategy.
+of each until every pair was sampled, and what that is of the fluid limit, a lower bound on the expected steps of any.
 """
 
 import sys

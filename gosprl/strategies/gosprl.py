@@ -295,7 +295,7 @@ class GosprlPlanner(Planner):
         return rows, met
 
     def _one_step(self, s: int, row: int) -> Attempt:
-        """Take one row, whatever it leads to: always the same attempt but for one entry, so it costs nothing to make."""
+        """Take one row, whatever it leads to: the same attempt each time but for one entry, so it costs nothing."""
         self._single.policy[self._single_at] = -1
         self._single.policy[s] = row
         self._single_at = s
