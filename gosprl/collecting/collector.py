@@ -144,7 +144,7 @@ class Collector:
         s = _checks.index("s", s, self._model.num_states, "a state")
         if self._asked is not None and self._asked[1] == s:
             return self._asked[2]
-        if self._finished:
+        if self.engine.attempt is None and self._finished:
             raise InputError("ask: there is nothing left to collect; look at `done` first")
         self._stop = ""
         if self._model.terminal[s]:

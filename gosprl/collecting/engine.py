@@ -43,6 +43,7 @@ class Engine:
 
     def __init__(self, record: Record, rng: np.random.Generator) -> None:
         self.record, self.rng = record, rng
+        self._num_states = record.model.num_states
         self.state: int | None = None
         self.attempt: Attempt | None = None
         self.made = 0
@@ -210,7 +211,9 @@ class Engine:
                 f"system: expected {name}.step to return an Outcome (state, reward, terminated, truncated), got "
                 f"{outcome!r:.80}"
             ) from None
-        return self._index(state, system, "step()"), finite(reward), bool(terminated), bool(truncated)
+        if type(state) is not int or not 0 <= state < self._num_states:
+            state = self._index(state, system, "step()")
+        return state, finite(reward), bool(terminated), bool(truncated)
 
     def _index(self, state: Any, system: "System", where: str) -> int:
         name = f"system: the state that {type(system).__name__}.{where} returned"

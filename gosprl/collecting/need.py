@@ -18,6 +18,21 @@ class Need:
     """A view of what is missing; its arrays and numbers change as samples come in.
 
     An item is a pair, or a state with a need of its own ("any action"). A sample that serves both counts for both.
+
+    Attributes
+    ----------
+    pair
+        [R] samples needed of each row.
+    state
+        [S] samples needed of each state, with any action.
+    state_visits
+        [S] N(s), the samples of each state so far.
+    unmet_items
+        [S] items of each state that are unmet; positive: the state is under-sampled.
+    missing_samples
+        [S] samples that the items of each state lack.
+    credit_at
+        [S] credit of a needed sample that leads there; written by planners that keep accounts.
     """
 
     def __init__(self, model: EmpiricalModel, requirement: Requirement) -> None:
@@ -37,60 +52,34 @@ class Need:
             credit_at=np.zeros(S),
             credit=np.zeros(1),
         )
+        self.pair, self.state = self.ledger.pair, self.ledger.state
+        self.state_visits, self.unmet_items = self.ledger.state_visits, self.ledger.unmet_items
+        self.missing_samples, self.credit_at = self.ledger.missing_samples, self.ledger.credit_at
+        self._totals = self.ledger.totals
         self.of_states = False  # whether some state has a need of its own
         self._model = model
         self._mark = -1  # of the model, at the last update
         self._most = ALL // (R + S)
 
     @property
-    def pair(self) -> NDArray[np.int64]:
-        """[R] samples needed of each row."""
-        return self.ledger.pair
-
-    @property
-    def state(self) -> NDArray[np.int64]:
-        """[S] samples needed of each state, with any action."""
-        return self.ledger.state
-
-    @property
-    def state_visits(self) -> NDArray[np.int64]:
-        """[S] N(s), the samples of each state so far."""
-        return self.ledger.state_visits
-
-    @property
-    def unmet_items(self) -> NDArray[np.int64]:
-        """[S] items of each state that are unmet; positive: the state is under-sampled."""
-        return self.ledger.unmet_items
-
-    @property
-    def missing_samples(self) -> NDArray[np.int64]:
-        """[S] samples that the items of each state lack."""
-        return self.ledger.missing_samples
-
-    @property
     def unmet_states(self) -> int:
         """The number of under-sampled states."""
-        return int(self.ledger.totals[0])
+        return int(self._totals[0])
 
     @property
     def missing(self) -> int:
         """Samples missing in all."""
-        return int(self.ledger.totals[1])
+        return int(self._totals[1])
 
     @property
     def collected(self) -> int:
         """Needed samples collected so far."""
-        return int(self.ledger.totals[2])
+        return int(self._totals[2])
 
     @property
     def version(self) -> int:
         """Increased when the requirement, not a sample, changes which states are under-sampled."""
-        return int(self.ledger.totals[3])
-
-    @property
-    def credit_at(self) -> NDArray[np.float64]:
-        """[S] credit of a needed sample that leads there; written by planners that keep accounts."""
-        return self.ledger.credit_at
+        return int(self._totals[3])
 
     @property
     def credit(self) -> float:
@@ -100,7 +89,7 @@ class Need:
     @property
     def met(self) -> bool:
         """Whether nothing is missing, except what was waived."""
-        return self.unmet_states == 0
+        return bool(self._totals[0] == 0)
 
     @property
     def proportion_met(self) -> float:

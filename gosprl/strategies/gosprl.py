@@ -151,6 +151,8 @@ class GosprlPlanner(Planner):
     prices
         [S] cost of ending at each goal, on top of the way there; set by those who choose among goals (then plans are
         for all states).
+    focus
+        Plans regions; None before the first plan, and where plans are for all states.
     """
 
     def __init__(self, options: Gosprl, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> None:
@@ -158,24 +160,33 @@ class GosprlPlanner(Planner):
         self.family = options.family()
         self.value = 0.0
         self.prices: NDArray[np.float64] | None = None
-        self.space = Workspace(model, self.family)
-        S, R = model.num_states, len(model.rows)
+        self.focus: Focus | None = None
+        self._space: Workspace | None = None  # made for the first plan: not every run needs one
         self._select = options.goals if callable(options.goals) else GOALS[options.goals]
-        self._cost = self._costs()
-        self._focus = Focus(self.space, self._cost) if self._can_focus() else None
         self._history = History(need.state_visits, need.missing_samples)
         self._given_up: dict[int, str] = {}
         self._threshold_fired = False
-        self._under = np.zeros(S, dtype=bool)  # [S] under-sampled and not given up
         self._count = 0  # states in `_under`
         self._goals_were_all = False  # whether those were the goals of the last plan
-        self._seen = (model.mark(), -1)  # versions of the model and of the need that `_under` is of
-        self._limit = model.visits + np.maximum(model.visits, 1)  # [R] visits at which an attempt ends
-        self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
-        self._single_at = 0  # the state whose entry in it is set
+        self._single_at = 0  # the state whose entry in `_single` is set
         self._plans = 0
         self._heading: NDArray[np.bool_] | None = None  # goals of the attempt that ended
         self._followed: NDArray[np.int64] | None = None  # its policy, if it may hand back
+
+    @property
+    def space(self) -> Workspace:
+        """The sets, as the counts were when it was last planned in."""
+        if self._space is None:
+            model = self.model
+            S, R = model.num_states, len(model.rows)
+            self._cost = self._costs()
+            self._space = Workspace(model, self.family)
+            self.focus = Focus(self._space, self._cost) if self._can_focus() else None
+            self._under = np.zeros(S, dtype=bool)  # [S] under-sampled and not given up
+            self._seen = (model.mark(), -1)  # versions of the model and of the need that `_under` is of
+            self._limit = model.visits + np.maximum(model.visits, 1)  # [R] visits at which an attempt ends
+            self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
+        return self._space
 
     @property
     def may_give_up(self) -> bool:  # type: ignore[override]
@@ -205,12 +216,12 @@ class GosprlPlanner(Planner):
     @property
     def work(self) -> dict[str, float]:
         """Plans, of them for all states, walks that left their region, rows applied."""
-        focus, full = self._focus, self.space
+        focus, full = self.focus, self._space
         return {
             "plans": self._plans,
             "median rows": 0 if focus is None else focus.median_rows,
-            "rows": (0 if focus is None else focus.applied) + full.applied,
-            "full": full.plans,
+            "rows": (0 if focus is None else focus.applied) + (0 if full is None else full.applied),
+            "full": 0 if full is None else full.plans,
             "leavings": 0 if focus is None else focus.left,
         }
 
@@ -220,6 +231,7 @@ class GosprlPlanner(Planner):
 
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
         """Sample at a goal that was reached, otherwise walk to one."""
+        space = self.space
         reached = self._heading is not None and bool(self._heading[s])
         self._score(s, reached)
         self.restart()
@@ -233,7 +245,7 @@ class GosprlPlanner(Planner):
             were_all, self._goals_were_all = self._goals_were_all, goals is self._under
             if not (were_all and self._goals_were_all):
                 dropped = None
-            policy, goals, cost = self._plan(goals, rows, dropped, s, t)
+            policy, goals, cost = self._plan(space, goals, rows, dropped, s, t)
             out, test = self._out_of_reach(goals, cost, s, t)
             if not test:
                 break
@@ -247,7 +259,12 @@ class GosprlPlanner(Planner):
         return Attempt(policy, goals, self._limit, UNLIMITED)
 
     def unseen(self) -> NDArray[np.float64]:
-        """[R] the mass that each row's set leaves to successors never seen, for the counts as they are."""
+        """[R] the mass that each row's set leaves to successors never seen, for the counts as they are.
+
+        Before the first plan, all of it.
+        """
+        if self._space is None:
+            return np.ones(len(self.model.rows))
         self.space.refresh(self.space.stale())
         unseen: NDArray[np.float64] = np.minimum(self.space.sets.total, self.space.sets.slack)
         return unseen
@@ -314,7 +331,13 @@ class GosprlPlanner(Planner):
         return self.options.precision or (KNOWN_PRECISION if known else 1 / (2 * t))
 
     def _plan(
-        self, goals: NDArray[np.bool_], rows: NDArray[np.int64], dropped: list[int] | None, s: int, t: int
+        self,
+        space: Workspace,
+        goals: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        dropped: list[int] | None,
+        s: int,
+        t: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], float]:
         """(policy, goals, cost from s): focused if that will do, for all states otherwise."""
         if callable(self.options.costs):
@@ -322,27 +345,27 @@ class GosprlPlanner(Planner):
         key = int(self.rng.random() * 2**32) if self.options.random_ties else -1
         precision = self._precision(t)
         if self.prices is not None:
-            self._focus = None  # it would have to know of every change
-            policy, values = self.space.plan(goals, self._cost, precision, key, self.prices - self.prices[goals].min())
+            self.focus = None  # it would have to know of every change
+            policy, values = space.plan(goals, self._cost, precision, key, self.prices - self.prices[goals].min())
             return policy, goals, float(values[s])
-        if self._focus is not None:
-            focused = self._focus.attempt(goals, rows, dropped, s, precision, key)
+        if self.focus is not None:
+            focused = self.focus.attempt(goals, rows, dropped, s, precision, key)
             if focused is not None:
                 policy, cost = focused
                 self._followed = policy
-                return policy, self._focus.goal, cost
-        policy, values = self.space.plan(goals, self._cost, precision, key)
-        if self._focus is not None and not self._focus.adopt():
-            self._focus = None  # some states cannot reach the goals: only full plans notice
+                return policy, self.focus.goal, cost
+        policy, values = space.plan(goals, self._cost, precision, key)
+        if self.focus is not None and not self.focus.adopt():
+            self.focus = None  # some states cannot reach the goals: only full plans notice
         return policy, goals, float(values[s])
 
     def _score(self, s: int, reached: bool) -> None:
         """How the walk that just ended went: to the single goal it had, out of the region that it was planned for."""
-        if self._followed is not None and self._focus is not None:
+        if self._followed is not None and self.focus is not None:
             if self._followed[s] < 0 and not reached:
-                self._focus.left += 1
+                self.focus.left += 1
             else:
-                self._focus.stayed += 1
+                self.focus.stayed += 1
         elif self._heading is not None and self._heading.sum() == 1:
             self._history.tried[self._heading] += 1
             self._history.succeeded[self._heading] += reached

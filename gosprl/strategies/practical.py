@@ -145,7 +145,6 @@ class PracticalPlanner(Planner):
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
         self._basis: Any = None
-        self._planned = False  # whether a path was ever asked for
         self._warned = False
 
     @property
@@ -187,7 +186,6 @@ class PracticalPlanner(Planner):
         self._price(s, t)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
-        self._planned = True
         certifier = self._certifier
         if certifier is None or isinstance(planned, GivenUp) or self._paths.value <= (certifier.options.reach or 0):
             return planned
@@ -245,6 +243,5 @@ class PracticalPlanner(Planner):
             return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:
             return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
-        unseen = self._paths.unseen() if self._planned else 1.0  # the first program: any row may lead anywhere
-        escape = np.where(model.enabled, unseen, 0.0)
+        escape = np.where(model.enabled, self._paths.unseen(), 0.0)
         return solve_model(model, pair, state, s, escape, basis=self._basis)
