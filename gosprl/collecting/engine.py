@@ -146,20 +146,20 @@ class Engine:
             self._end_if_over(attempt, row, before, s)
 
     def _end_if_over(self, attempt: Attempt, row: int, s: int | None, s_next: int) -> None:
-        record, need = self.record, self.record.need
+        record, need, label = self.record, self.record.need, self.components
         visits, met, settled = record.visits(row), False, False
-        if need.of_states or visits == need.pair[row]:  # only then can this sample have fulfilled an item
+        of_row = visits == need.pair[row]
+        if of_row or need.of_states:  # only then can this sample have fulfilled an item
             record.flush()
             met = need.met
-            of_row = visits == need.pair[row]
             settled = need.unmet_items[s] == 0 and (of_row or need.state_visits[s] == need.state[s])
         over = rules.why_ended(
             record.found is not None,
             met,
-            bool(attempt.goals[s_next]),
-            attempt.sample and bool(settled),
+            attempt.goals[s_next],
+            settled and attempt.sample,
             visits > attempt.limit[row],
-            self.components is not None and self.components[s] != self.components[s_next],
+            label is not None and label[s] != label[s_next],
             self.made >= attempt.horizon,
         )
         if over != rules.GOES_ON:
@@ -167,9 +167,9 @@ class Engine:
 
     def follow(self, system: "System", steps: int) -> None:
         """Step through a system until the attempt ends, or for at most `steps` steps."""
-        action = self.record.model.rows.action
+        action, terminal = self.record.model.rows.action, self.record.model.terminal
         while self.attempt is not None:
-            if self.at_terminal:
+            if terminal[self.state]:
                 self.reset(self.reset_of(system))
             elif steps == 0 or self.interrupted:
                 return
@@ -223,7 +223,7 @@ class Engine:
 def finite(reward: Any) -> float:
     """A reward as a float, after checking it."""
     try:
-        number = float(reward)
+        number = reward if type(reward) is float else float(reward)
     except (TypeError, ValueError):
         raise InputError(f"reward: expected a finite number, got {reward!r:.80}") from None
     if not math.isfinite(number):
@@ -236,7 +236,14 @@ def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt
 
     O(1): what stands in the policy is checked where it is used, entry by entry.
     """
-    policy = attempt.policy
+    policy, horizon = attempt.policy, attempt.horizon
+    if (
+        (_fits(policy, np.int64, num_states) or (_fits(policy, np.float64, num_rows) and not attempt.sample))
+        and _fits(attempt.goals, np.bool_, num_states)
+        and _fits(attempt.limit, np.int64, num_rows)
+        and (type(horizon) is int and horizon > 0 and type(attempt.sample) is bool)
+    ):
+        return attempt
     if not isinstance(policy, np.ndarray) or policy.dtype not in (np.int64, np.float64):
         raise InputError(
             f"attempt.policy: expected rows, int64 [S] = ({num_states},), or probabilities, float64 [R] = "
@@ -251,16 +258,19 @@ def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt
     for field, array, dtype, length, name in checks:
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != (length,):
             raise InputError(f"attempt.{field}: expected {dtype} [{name}] = ({length},), got {_kind(array)}")
-    horizon = attempt.horizon
     if isinstance(horizon, bool) or not isinstance(horizon, (int, np.integer)) or horizon < 1:
         raise InputError(f"attempt.horizon: expected a whole number >= 1, got {horizon!r:.80}")
     if attempt.sample not in (True, False):
         raise InputError(f"attempt.sample: expected True or False, got {attempt.sample!r:.80}")
     if attempt.sample and policy.dtype != np.int64:
         raise InputError("attempt.sample: expected False with a policy of probabilities; it needs a policy of rows")
-    if all(array.flags.c_contiguous and array.flags.writeable for _, array, *_ in checks):
-        return attempt
-    return replace(attempt, policy=policy.copy(), goals=attempt.goals.copy(), limit=attempt.limit.copy())
+    copies = {"policy": policy.copy(), "goals": attempt.goals.copy(), "limit": attempt.limit.copy()}
+    return replace(attempt, **copies, horizon=int(horizon), sample=bool(attempt.sample))
+
+
+def _fits(array: Any, dtype: type, size: int) -> bool:
+    """Whether compiled code can read an array as it is."""
+    return type(array) is np.ndarray and array.dtype == dtype and array.shape == (size,) and array.flags.carray
 
 
 def _kind(value: Any) -> str:

@@ -94,12 +94,13 @@ class Need:
     @property
     def proportion_met(self) -> float:
         """Of the states that the requirement speaks of."""
-        return self.proportion(self.unmet_states)
+        known = self.num_states
+        return (known - self.unmet_states) / known
 
-    def proportion(self, unmet: int) -> float:
-        """The proportion met if so many states were unmet."""
-        known = max(1, self.requirement.num_states(self._model))
-        return (known - unmet) / known
+    @property
+    def num_states(self) -> int:
+        """The states that the requirement speaks of, at least 1."""
+        return max(1, self.requirement.num_states(self._model))
 
     def update(self) -> bool:
         """Let the requirement look at the counts; whether the number of unmet states may be another."""

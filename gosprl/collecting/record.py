@@ -82,13 +82,15 @@ class Record:
     def step(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
         """Write one step, and what it says of the state it led to."""
         model = self.model
-        model.check(row, s_next)
+        if model.closed:
+            model.check(row, s_next)
         if terminated != model.terminal[s_next]:
             if model.terminal[s_next]:
                 raise model.ends_sometimes(s_next)
             self.flush()
             model.end_in(s_next)
-        model.discover(s_next)
+        if not model.is_discovered[s_next]:
+            model.discover(s_next)
         self._step(row, s_next, reward)
 
     def reset(self, row: int, s: int) -> None:
@@ -112,7 +114,8 @@ class Record:
 
     def walk(self, walked: int, events: NDArray[np.int64]) -> None:
         """Write what is not yet written of a compiled walk: its steps, and (step, states unmet) [n, 2] at changes."""
-        self.curve.extend((self.steps + int(i), self.need.proportion(int(unmet))) for i, unmet in events)
+        if len(events):
+            self._add_to_curve((events + (self.steps, 0)).tolist())
         self.steps += walked
 
     def find(self, row: int, s_next: int, reward: float) -> None:
@@ -125,11 +128,8 @@ class Record:
 
     def visits_of(self, begin: int, end: int) -> list[int]:
         """The same for the rows begin .. end - 1."""
-        visits: list[int] = self.model.counts.visits[begin:end].tolist()
-        if self._fresh:
-            for row in range(begin, end):
-                visits[row - begin] += self._fresh.get(row, 0)
-        return visits
+        fresh, visits = self._fresh, self.model.counts.visits[begin:end].tolist()
+        return [n + fresh.get(row, 0) for row, n in enumerate(visits, begin)] if fresh else visits
 
     def _step(self, row: int, s_next: int, reward: float) -> None:
         low, high = self.rewards
@@ -141,9 +141,10 @@ class Record:
             self.find(row, s_next, reward)
 
     def _note(self, row: int, s_next: int, reward: float) -> None:
-        self._pending.append((row, s_next, reward, self.steps))
-        self._fresh[row] = self._fresh.get(row, 0) + 1
-        if len(self._pending) >= BUFFER:
+        pending, fresh = self._pending, self._fresh
+        pending.append((row, s_next, reward, self.steps))
+        fresh[row] = fresh.get(row, 0) + 1
+        if len(pending) >= BUFFER:
             self.flush()
 
     def flush(self) -> None:
@@ -166,7 +167,11 @@ class Record:
                 if self.model.closed:  # only if that happened after it was noted
                     raise self.model.foreign(int(rows[done]), int(s_next[done]))
                 self.model.grow(int(self.model.counts.length[rows[done]]))
-        self.curve.extend((int(step), self.need.proportion(int(unmet))) for step, unmet in events[:noted])
+        self._add_to_curve(events[:noted].tolist())
+
+    def _add_to_curve(self, events: list[list[int]]) -> None:
+        known = self.need.num_states
+        self.curve.extend((step, (known - unmet) / known) for step, unmet in events)
 
     def _bad_reward(self, row: int, reward: float) -> InputError:
         (low, high), pair = self.rewards, self.model.rows.pair(row)
