@@ -6,6 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
+from kinds import NEEDS, SYSTEMS
+
+from gosprl.strategies import STRATEGIES
 
 DATA = Path(__file__).parent / "data"
 
@@ -26,6 +29,24 @@ def reference_domains():
 def reference_plans():
     """Optimistic shortest-path problems with their solutions, from the same."""
     return json.loads((DATA / "plans.json").read_text())["instances"]
+
+
+@pytest.fixture(params=list(STRATEGIES))
+def strategy(request):
+    """The name of every strategy: a new one gets the conformance tests by being registered."""
+    return request.param
+
+
+@pytest.fixture(params=list(SYSTEMS))
+def system_kind(request):
+    """A factory of each kind of system: see `kinds.SYSTEMS`."""
+    return SYSTEMS[request.param]
+
+
+@pytest.fixture(params=list(NEEDS))
+def need_kind(request):
+    """A factory of each kind of need: see `kinds.NEEDS`."""
+    return NEEDS[request.param]
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -127,7 +127,9 @@ class Collector:
 
     @property
     def _finished(self) -> bool:
-        return self.record.need.met or self.given_up is not None or self.record.found is not None
+        if self.record.need.met:  # before the first state is discovered, nothing is asked of any
+            return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
+        return self.given_up is not None or self.record.found is not None
 
     def ask(self, s: int) -> int:
         """The action to take in state s; asking again before telling gives the same answer.

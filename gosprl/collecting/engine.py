@@ -7,7 +7,6 @@ that are stepped through and ask/tell call these methods one by one; a `TabularM
 """
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -264,8 +263,9 @@ def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt
         raise InputError(f"attempt.sample: expected True or False, got {attempt.sample!r:.80}")
     if attempt.sample and policy.dtype != np.int64:
         raise InputError("attempt.sample: expected False with a policy of probabilities; it needs a policy of rows")
-    copies = {"policy": policy.copy(), "goals": attempt.goals.copy(), "limit": attempt.limit.copy()}
-    return replace(attempt, **copies, horizon=int(horizon), sample=bool(attempt.sample))
+    return Attempt(
+        policy.copy(), attempt.goals.copy(), attempt.limit.copy(), horizon=int(horizon), sample=bool(attempt.sample)
+    )
 
 
 def _fits(array: Any, dtype: type, size: int) -> bool:

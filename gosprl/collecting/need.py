@@ -104,19 +104,12 @@ class Need:
 
     def update(self) -> bool:
         """Let the requirement look at the counts; whether the number of unmet states may be another."""
-        rows = self._model.changed(max(0, self._mark))
-        return self._apply(self.requirement.update(self._model, rows))
-
-    def update_last(self) -> bool:
-        """The same before a result is made: for what the last step discovered."""
-        return self._mark >= 0 and self._apply(self.requirement.before_result(self._model))
-
-    def _apply(self, answer: NDArray[np.int64] | None) -> bool:
-        first, before = self._mark < 0, self.unmet_states
-        self._mark = self._model.mark()
-        changed = checked_rows(self.requirement, answer, len(self._model.rows))
+        first, before, model = self._mark < 0, self.unmet_states, self._model
+        rows = model.changed(max(0, self._mark))
+        self._mark = model.mark()
+        changed = checked_rows(self.requirement, self.requirement.update(model, rows), len(model.rows))
         if first or changed is None:
-            self._take(*self.asked())
+            self._take(*self._checked())
         elif changed.size:
             self._take_some(changed)
         else:
@@ -126,11 +119,19 @@ class Need:
     def waive(self, states: dict[int, str]) -> None:
         """Ask nothing of these states any more; `asked` and `unmet` still list them."""
         self.waived.update(states)
-        self._take(*self.asked())
+        self._take(*self._checked())
 
-    def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What the requirement asks for, per row [R] and per state [S]; waived states included."""
-        return checked(self.requirement, self._model.rows)
+    def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """What the requirement asks for now, per row [R] and per state [S], and the number of states it speaks of.
+
+        Waived states included. Nothing changes by it.
+        """
+        pair, state, num_states = self.requirement.as_of_now(self._model)
+        return *checked(self.requirement, pair, state, self._model.rows), num_states
+
+    def _checked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        requirement = self.requirement
+        return checked(requirement, requirement.pair, requirement.state, self._model.rows)
 
     def _take(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         ledger = self.ledger
@@ -147,11 +148,11 @@ class Need:
         ledger, (R, S) = self.ledger, (len(self._model.rows), self._model.num_states)
         pair, state = self.requirement.pair, self.requirement.state
         if not (_is_int64(pair, R) and _is_int64(state, S)):
-            pair, state = self.asked()
+            pair, state = self._checked()
         states = np.unique(ledger.row_state[rows])
         pair, state = pair[rows], state[states]
         if min(pair.min(), state.min()) < 0:
-            self.asked()  # raises the error that says where
+            self._checked()  # raises the error that says where
         ledger.pair[rows], ledger.state[states] = np.minimum(pair, self._most), np.minimum(state, self._most)
         if self.waived:
             out = [s for s in states.tolist() if s in self.waived]
@@ -167,7 +168,7 @@ class Need:
 
     def unmet(self) -> NDArray[np.void]:
         """What is missing: (state, action or -1 for any, needed, have)."""
-        pair, state = self.asked()
+        pair, state, _ = self.asked()
         visits, rows = self._model.visits, self._model.rows
         short_rows = np.flatnonzero(visits < pair)
         short_states = np.flatnonzero(self.state_visits < state)

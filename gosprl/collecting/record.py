@@ -68,12 +68,6 @@ class Record:
         if self.need.update():
             self.curve.append((self.steps, self.need.proportion_met))
 
-    def update_last(self) -> None:
-        """The same before a result is made."""
-        self.flush()
-        if self.need.update_last():
-            self.curve.append((self.steps, self.need.proportion_met))
-
     def waive(self, states: dict[int, str]) -> None:
         """Ask nothing of these states any more, for the reasons given."""
         self.need.waive(states)
@@ -115,7 +109,7 @@ class Record:
     def walk(self, walked: int, events: NDArray[np.int64]) -> None:
         """Write what is not yet written of a compiled walk: its steps, and (step, states unmet) [n, 2] at changes."""
         if len(events):
-            self._add_to_curve((events + (self.steps, 0)).tolist())
+            self._add_to_curve((events + np.array([self.steps, 0])).tolist())
         self.steps += walked
 
     def find(self, row: int, s_next: int, reward: float) -> None:

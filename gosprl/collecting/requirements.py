@@ -51,9 +51,12 @@ class Requirement(ABC):
         [m] int64, the rows whose need, or whose state's need, changed; None if any may have: that costs O(R).
         """
 
-    def before_result(self, model: EmpiricalModel) -> NDArray[np.int64] | None:
-        """As `update`, called before a result is made: add what the last step discovered. By default, nothing."""
-        return NO_ROWS
+    def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """(`pair`, `state`, `num_states`) as a result reports them, without changing anything.
+
+        Another answer than the last update's only if the last steps add to what is needed.
+        """
+        return self.pair, self.state, self.num_states(model)
 
     def num_states(self, model: EmpiricalModel) -> int:
         """The number of states that the requirement speaks of: the curve and the progress are proportions of it."""
@@ -83,17 +86,24 @@ class Discovered(Requirement):
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add the states discovered since the last call."""
-        new = [s for s in model.discovered[self._seen :] if not model.terminal[s]]
+        new, added = self._added(model)
         self._seen = len(model.discovered)
-        self._with_need += len(new)
-        ptr = model.rows.ptr
-        added = np.concatenate([NO_ROWS, *(np.arange(ptr[s], ptr[s + 1]) for s in new)])
+        self._with_need += new
         self.pair[added] = self.samples
         return added
 
-    def before_result(self, model: EmpiricalModel) -> NDArray[np.int64]:
-        """Add the states discovered by the last step."""
-        return self.update(model, NO_ROWS)
+    def _added(self, model: EmpiricalModel) -> tuple[int, NDArray[np.int64]]:
+        """(states, rows) with a need since the last update."""
+        new = [s for s in model.discovered[self._seen :] if not model.terminal[s]]
+        ptr = model.rows.ptr
+        return len(new), np.concatenate([NO_ROWS, *(np.arange(ptr[s], ptr[s + 1]) for s in new)])
+
+    def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """With the states discovered since the last update."""
+        new, added = self._added(model)
+        pair = self.pair.copy()
+        pair[added] = self.samples
+        return pair, self.state, self._with_need + new
 
     def num_states(self, model: EmpiricalModel) -> int:
         """The states discovered, terminal ones excepted."""
@@ -131,14 +141,11 @@ def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.in
     return pair, np.zeros(S, dtype=np.int64)
 
 
-def checked(need: Requirement, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The arrays of a requirement, after checking them."""
+def checked(need: Requirement, pair: Any, state: Any, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The arrays `pair` and `state` of a requirement, after checking them."""
     name = type(need).__name__
     arrays = []
-    for field, given, size, axis in (
-        ("pair", need.pair, len(rows), "R"),
-        ("state", need.state, rows.num_states, "S"),
-    ):
+    for field, given, size, axis in (("pair", pair, len(rows), "R"), ("state", state, rows.num_states, "S")):
         array = _checks.integers(f"need: {name}.{field}", given, 0, None, "numbers of samples")
         if array.shape != (size,):
             raise InputError(f"need: expected {name}.{field} [{axis}] = ({size},), got shape {array.shape}")

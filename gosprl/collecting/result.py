@@ -114,15 +114,12 @@ class Result:
 def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
     """The result of a collector as it is now; `model` are its counts, or a copy of them."""
     record, planner = collector.record, collector.planner
-    record.update_last()
     guarantee = collector.guarantee()
-    pair, state = record.need.asked()
+    pair, state, num_states = record.need.asked()
     unmet = record.need.unmet()
     had = collector.had
     had_of_states = np.bincount(model.rows.state, weights=had, minlength=model.num_states).astype(np.int64)
     wanted = np.bincount(model.rows.state, weights=pair, minlength=model.num_states) + state
-    curve = np.empty(len(record.curve), dtype=[("step", np.int64), ("proportion", np.float64)])
-    curve[:] = record.curve
     return Result(
         met=len(unmet) == 0,
         steps=record.steps,
@@ -131,7 +128,7 @@ def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
         counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
         unmet=unmet,
         unreachable=_unreachable(collector, unmet),
-        curve=curve,
+        curve=_curve(collector, unmet, num_states),
         model=model,
         guarantee=guarantee,
         states=int((wanted > 0).sum()),
@@ -146,6 +143,16 @@ def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
         _start=collector.start,
         _truth=collector.truth,
     )
+
+
+def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> NDArray[np.void]:
+    """The curve, with a last point if the last steps discovered states that have a need."""
+    record, points = collector.record, collector.record.curve
+    if num_states > record.need.num_states and (left := len(np.unique(unmet["state"]))) != record.need.unmet_states:
+        points = [*points, (record.steps, (num_states - left) / num_states)]
+    curve = np.empty(len(points), dtype=[("step", np.int64), ("proportion", np.float64)])
+    curve[:] = points
+    return curve
 
 
 def _unreachable(collector: "Collector", unmet: NDArray[np.void]) -> dict[int, str]:
