@@ -23,8 +23,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## collect 10 samples of every pair of the 4-room gridworld, beside the limit and a random walk
 	$(BIN)/gosprl collect four_room43 --need 10 --seed 0 --compare
 
-test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest
+test: $(READY)  ## run the tests, on all cores
+	$(BIN)/python tests/warm_up.py
+	$(BIN)/python -m pytest -n auto
 
 lint: $(READY)  ## check format, style and types
 	$(BIN)/ruff format --check .

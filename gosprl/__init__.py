@@ -20,7 +20,7 @@ from gosprl.sets.kl import KL
 from gosprl.sets.known import Known
 from gosprl.theory.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "KL",
