@@ -78,16 +78,15 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
 @jit
 def kl_end(table, k, n, log_kl, scale):
-    """`kl_upper` at n visits' budget; looked up in `table` where that is long enough, and kept there.
+    """`kl_upper` with the budget of n visits, tabulated for small n.
 
-    The end for count k stands at n (n + 1) / 2 + k; what is negative was not yet asked for.
+    table [n, k] is filled on demand; a negative entry is not computed yet.
     """
-    i = n * (n + 1) // 2 + k
-    if i < len(table) and table[i] >= 0:
-        return table[i]
+    if n < len(table) and table[n, k] >= 0:
+        return table[n, k]
     end = kl_upper(k, n, scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
-    if i < len(table):
-        table[i] = end
+    if n < len(table):
+        table[n, k] = end
     return end
 
 

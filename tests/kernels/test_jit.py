@@ -68,7 +68,9 @@ class Package:
         hidden = ("NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR", "PYTHONWARNINGS")
         inherited = {name: value for name, value in os.environ.items() if name not in hidden}
         environment = inherited | {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"} | environment
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.split(), done.stderr.splitlines()
 
