@@ -8,6 +8,7 @@ Shapes: S states, R rows (existing pairs), nnz stored successors. `row_ptr` [S +
 [R + 1] the stored successors of a row.
 """
 
+from gosprl._kernels.arrays import copy_to, count, members, sort_by
 from gosprl._kernels.average import average, sweep_relative
 from gosprl._kernels.certificates import (
     average_errors,
@@ -102,6 +103,8 @@ __all__ = [
     "average",
     "average_errors",
     "changed_since",
+    "copy_to",
+    "count",
     "check_rows",
     "dearest",
     "direct_start",
@@ -127,6 +130,7 @@ __all__ = [
     "link",
     "lipschitz_errors",
     "lower_values",
+    "members",
     "mixed",
     "new_frozen",
     "noise",
@@ -147,6 +151,7 @@ __all__ = [
     "sift_up",
     "slot_of",
     "solve",
+    "sort_by",
     "stays_alive",
     "sweep",
     "sweep_frozen",

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import sort_by
 
 
 @jit
@@ -37,7 +38,9 @@ def largest_split_move(up, down, extra):
         if up[j] > 0:
             share[j] = up[j] / (up[j] + down[j])
         less += down[j]
-    for j in np.argsort(-share, kind="mergesort"):
+    order = np.arange(n)
+    sort_by(-share, order)
+    for j in order:
         if more >= less or up[j] <= 0:
             break
         part = min(1.0, (less - more) / (up[j] + down[j]))
@@ -61,7 +64,9 @@ def largest_moves(ptr, up, down, extra, few, out):
 def dearest(weight, room, mass):
     """The most that `mass` can weigh, spread over slots with so much room each; what finds no room weighs nothing."""
     sum_ = 0.0
-    for j in np.argsort(-weight, kind="mergesort"):
+    order = np.arange(len(weight))
+    sort_by(-weight, order)
+    for j in order:
         if weight[j] <= 0 or mass <= 0:
             break
         take = min(room[j], mass)
@@ -90,7 +95,11 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_fro
         mass = min(more, less)
         weight, room = np.empty(n + 1), np.empty(n + 1)
         over[r] = under[r] = math.inf
-        for h in np.argsort(-count[begin:end], kind="mergesort")[:hubs]:
+        for j in range(n):
+            weight[j] = -count[begin + j]
+        order = np.arange(n)
+        sort_by(weight, order)
+        for h in order[:hubs]:
             k = succ[begin + h]
             if not part[k]:
                 continue
@@ -123,8 +132,9 @@ def average_errors(ptr, succ, up, down, extra, V, highest, out):
         value[n], room[n] = highest, extra[r]
         for j in range(n):
             value[j], room[j] = V[succ[begin + j]], up[begin + j]
-        best = np.argsort(-value, kind="mergesort")
-        worst = np.argsort(value[:n], kind="mergesort")
+        best, worst = np.arange(n + 1), np.arange(n)
+        sort_by(-value, best)
+        sort_by(value, worst)
         out[r], i, j, given, taken = 0.0, 0, 0, 0.0, 0.0
         while i <= n and j < n and value[best[i]] > value[worst[j]]:  # from the worst to the best, while that gains
             move = min(room[best[i]] - given, down[begin + worst[j]] - taken)

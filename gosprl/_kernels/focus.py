@@ -178,13 +178,13 @@ def focus(
         states[0] = start
         weight[start] = 1.0
         stamp[start] = scalars[0] + 1
-        done, n, worst, starving = 0, 1, 0.0, False
+        done, n, worst, starving = 0, len(states[:1]), 0.0, False
         while done < n:
             batch = states[done:n]
             if done == 0 and at_goal:  # its non-goal copy, which is never seen again
                 goal[start] = False
                 rows = sweep(
-                    sets, cost, usable, goal, v, batch, 1, lowest.order, lowest.rank, lowest.prefix,
+                    sets, cost, usable, goal, v, batch, len(batch), lowest.order, lowest.rank, lowest.prefix,
                     len(lowest.order), region.best, q, -math.inf, out, frozen,
                 )[5]  # fmt: skip
                 goal[start] = True

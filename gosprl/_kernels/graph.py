@@ -86,7 +86,8 @@ def reach(sets, goal, alive, usable):
     the goals' non-goal copies.
     """
     S = len(goal)
-    alive[:] = True
+    for s in range(S):
+        alive[s] = True
     n_alive = S
     reached = np.zeros(S, dtype=np.bool_)
     queue = np.empty(S, dtype=np.int64)
@@ -95,7 +96,8 @@ def reach(sets, goal, alive, usable):
         if n == n_alive:
             return
         n_alive = n
-        alive[:] = reached
+        for s in range(S):
+            alive[s] = reached[s]
         for r in range(len(usable)):
             usable[r] = usable[r] and stays_alive(sets, r, alive, n_alive)
 

@@ -84,7 +84,7 @@ def kl_end(table, k, n, log_kl, scale):
     """
     if n < len(table) and table[n, k] >= 0:
         return table[n, k]
-    end = kl_upper(k, n, scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
+    end = kl_upper(float(k), float(n), scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
     if n < len(table):
         table[n, k] = end
     return end
@@ -123,5 +123,5 @@ def kl_means(total, visits, budget, lower, upper):
         lower[i], upper[i] = 0.0, 1.0
         if n > 0:
             k = min(max(total[i], 0.0), float(n))
-            upper[i] = kl_upper(k, n, budget[i])
-            lower[i] = 1.0 - kl_upper(n - k, n, budget[i])
+            upper[i] = kl_upper(k, float(n), budget[i])
+            lower[i] = 1.0 - kl_upper(n - k, float(n), budget[i])

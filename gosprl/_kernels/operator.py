@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD, TIE, TINY
 
 
@@ -24,7 +25,7 @@ def rank_states(v, order, rank):
         order[j] = s
         moves -= i - j
         if moves < 0:
-            order[:] = order[np.argsort(v[order], kind="mergesort")]
+            sort_by(v, order)
             break
     for i in range(len(order)):
         rank[order[i]] = i

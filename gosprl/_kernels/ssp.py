@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import copy_to, count, members
 from gosprl._kernels.constants import CONVERGED, DEAD, FEW, HISTORY, OUT_OF_SWEEPS, ROUNDED, ROUNDING, TINY
 from gosprl._kernels.operator import accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 
@@ -68,25 +69,25 @@ def evaluate(frozen, n, v, order, prefix, n_low, history, proper, target, limit)
     last_change, stored, extrapolated = math.inf, 0, False
     for count in range(1, limit + 1):
         if stored == 0:
-            history[0] = v
+            copy_to(history[0], v)
         if n_low > 0:
             accumulate(v, order, n_low, prefix)
         change = sweep_frozen(frozen, n, v, order, prefix)
         if change <= target:
             return count
         if extrapolated and change > 0.5 * last_change:
-            v[:] = history[-1]
+            copy_to(v, history[-1])
             extrapolated = False
             stored = 0
             continue
         extrapolated = False
         stored += 1
-        history[stored] = v
+        copy_to(history[stored], v)
         if stored == len(history) - 1:
             stored = 0
             extrapolated = proper and extrapolate(history, v)
             if not extrapolated:
-                v[:] = history[-1]
+                copy_to(v, history[-1])
         last_change = change
     return limit
 
@@ -147,13 +148,8 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
     that of the quotient.
     """
     S = len(goal)
-    n_alive, n_goals, low, high, open_rows = 0, 0, math.inf, 0.0, False
-    goals = np.empty(S, dtype=np.int64)
-    for s in range(S):
-        n_alive += alive[s]
-        if goal[s]:
-            goals[n_goals] = s
-            n_goals += 1
+    n_alive, goals = count(alive), members(goal)
+    low, high, open_rows = math.inf, 0.0, False
     for r in range(len(cost)):
         low, high = min(low, cost[r]), max(high, cost[r])
         open_rows = open_rows or sets.slack[r] > TINY
@@ -161,7 +157,7 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
     rank = np.arange(S)
     prefix = np.zeros(S + 1)
     if evaluations > 0 and not warm:
-        direct_start(sets, cost, goal, alive, usable, n_goals, v)
+        direct_start(sets, cost, goal, alive, usable, len(goals), v)
     out = v.copy()
     best = np.full(S, -1, dtype=np.int64)
     nothing = np.zeros(S, dtype=np.bool_)
@@ -191,7 +187,7 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
                 return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
             # the goals' non-goal copies, for the same v
             sweep(
-                sets, cost, usable, nothing, v, goals, n_goals, order, rank, prefix, n_alive, best, q, -math.inf, out,
+                sets, cost, usable, nothing, v, goals, len(goals), order, rank, prefix, n_alive, best, q, -math.inf, out,
                 frozen,
             )  # fmt: skip
             return CONVERGED, sweeps, residual, rise_ratio, fall_ratio
@@ -201,12 +197,12 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
             stale += 1
         if stale > 5 and max(rise, fall) <= ROUNDING * v[order[n_alive - 1]]:
             return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
-        v[:] = out
+        copy_to(v, out)
         if sweeps >= limit:
             return OUT_OF_SWEEPS, sweeps, residual, rise_ratio, fall_ratio
         proper = rise_ratio < 1 - 1e-6  # with room for rounding
         if evaluations > 0 and ((proper and stale < 50) or stale < 10):
             target = max(0.1 * min(precision, ratio * low), 0.02 * max(rise, fall))
             most = min(evaluations if proper else FEW, limit)
-            n_low = n_alive if open_rows else 0
+            n_low = n_alive * open_rows
             evaluated += evaluate(frozen, kept, v, order, prefix, n_low, history, proper, target, most)

@@ -145,7 +145,7 @@ class EmpiricalModel:
             raise InputError(f"reward: expected a number or one per transition, got {rewards.shape} for {len(row)}")
         if not np.all(np.isfinite(rewards)):
             raise InputError("reward: expected finite numbers, got nan or inf")
-        rewards = np.ascontiguousarray(np.broadcast_to(rewards, row.shape))
+        rewards = np.array(np.broadcast_to(rewards, row.shape), order="C")
         if self.closed:  # before anything is counted
             i = _kernels.first_foreign(self._counts, row, successor)
             if i < len(row):
