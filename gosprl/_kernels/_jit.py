@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import njit
 
 _failures: list[Exception] = []  # why machine code could not be kept on disk
 
@@ -29,9 +29,9 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile a function with numba when it is first called: `@jit`, `@jit(nogil=True)` or `jit(function)`."""
     if function is None:
         return partial(jit, **options)
-    if config.DISABLE_JIT:
-        return function
     kernel = njit(**options)(function)
+    if kernel is function:  # with NUMBA_DISABLE_JIT=1
+        return function
     if not _failures:
         try:
             kernel.enable_caching()

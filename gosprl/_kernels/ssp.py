@@ -67,14 +67,14 @@ def evaluate(frozen, n, v, order, prefix, n_low, history, proper, target, limit)
     made.
     """
     last_change, stored, extrapolated = math.inf, 0, False
-    for count in range(1, limit + 1):
+    for sweeps in range(1, limit + 1):
         if stored == 0:
             copy_to(history[0], v)
         if n_low > 0:
             accumulate(v, order, n_low, prefix)
         change = sweep_frozen(frozen, n, v, order, prefix)
         if change <= target:
-            return count
+            return sweeps
         if extrapolated and change > 0.5 * last_change:
             copy_to(v, history[-1])
             extrapolated = False
@@ -187,8 +187,8 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
                 return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
             # the goals' non-goal copies, for the same v
             sweep(
-                sets, cost, usable, nothing, v, goals, len(goals), order, rank, prefix, n_alive, best, q, -math.inf, out,
-                frozen,
+                sets, cost, usable, nothing, v, goals, len(goals), order, rank, prefix, n_alive, best, q, -math.inf,
+                out, frozen,
             )  # fmt: skip
             return CONVERGED, sweeps, residual, rise_ratio, fall_ratio
         if max(rise, fall) < 0.9 * least_residual:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from notices import COMPILING
 
 import gosprl._kernels._jit
 
@@ -44,7 +45,6 @@ SHOW = """
 from tiny._kernels.caller import caller
 print(caller(3), sum(caller.stats.cache_hits.values()), sum(caller.stats.cache_misses.values()))
 """
-NOTICE = "gosprl: compiling its kernels"
 
 
 class Package:
@@ -85,7 +85,7 @@ def test_unchanged_kernels_are_loaded_and_an_edit_of_any_kernel_file_recompiles_
     printed, errors = package.run(show)
     assert printed == ["43", "0", "1", "40"]
     assert len(errors) == 1  # for several kernels
-    assert errors[0].startswith(f"{NOTICE}, once per installation")
+    assert errors[0].startswith(f"{COMPILING}, once per installation")
     assert package.run(show) == (["43", "1", "0", "40"], [])
     package.edit("_kernels/called.py", "x + 1", "x + 2")
     printed, errors = package.run(show)
@@ -145,7 +145,7 @@ def test_a_cache_that_cannot_be_used_is_one_warning(package, broken):
         printed, errors = package.run(BROKEN[broken] + SHOW)
         assert printed == ["43", "0", "1"]
         assert len([line for line in errors if "RuntimeWarning: gosprl: every process compiles" in line]) == 1
-        notices = [line for line in errors if line.startswith(NOTICE)]
+        notices = [line for line in errors if line.startswith(COMPILING)]
         assert len(notices) == 1
         assert ("once" in notices[0]) == (broken == "full disk")  # which shows only when something is saved
 
@@ -159,7 +159,7 @@ def test_without_sources_to_digest_nothing_is_kept(package):
 
 
 def test_disabled_jit_is_the_plain_function(package):
-    code = "from tiny._kernels.caller import caller, rule, rules\nprint(caller(3), rule is rules.rule, type(caller).__name__)"
+    code = "from tiny._kernels.caller import *\nprint(caller(3), rule is rules.rule, type(caller).__name__)"
     assert package.run(code, NUMBA_DISABLE_JIT="1") == (["43", "True", "function"], [])
 
 
