@@ -1,4 +1,4 @@
-"""Operations on whole arrays that NumPy has too: written as loops, they compile in a fraction of the time."""
+"""Operations on arrays that NumPy has too, as loops: they compile in a fraction of the time."""
 
 import numpy as np
 

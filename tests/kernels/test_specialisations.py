@@ -78,7 +78,7 @@ for name, kernel in kernels.items():
 
 
 def test_every_kernel_is_compiled_once(tmp_path):
-    """With an empty cache: while numba infers the types of a caller, it may compile kernels for types it drops later."""
+    """With an empty cache: numba may compile kernels for types that it drops later, when it infers a caller's types."""
     root = Path(__file__).parents[2]
     inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
     environment = inherited | {"PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(tmp_path)}
