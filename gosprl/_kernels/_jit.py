@@ -1,8 +1,117 @@
-"""The decorator of every kernel."""
+"""`jit`, the decorator of every kernel: compile on the first call, keep the machine code on disk.
+
+numba keeps compiled functions on disk, each stamped with the source file that defines it. But the machine code of a
+kernel contains that of the kernels it calls: after an edit of a called kernel in another file, numba would load the
+caller with the old code in it. Here the stamp of every kernel is a digest of all kernel sources, so that an edit of any
+of them recompiles all.
+
+The stamp is a private attribute of numba's cache. Where numba is built in another way, and where nothing can be written
+(neither beside the sources nor in the user's cache directory), every process compiles the kernels anew, and one
+RuntimeWarning says so.
+
+numba compiles the values of global numbers in. They are covered by the digest only if a kernel file defines them.
+"""
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 from numba import njit
 
+_failures: list[Exception] = []  # why machine code could not be kept on disk
 
-def jit(function=None, **options):
-    """Compile a function when it is first called."""
-    return njit(cache=True, **options)(function) if function is not None else lambda f: njit(cache=True, **options)(f)
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function with numba when it is first called: `@jit`, `@jit(nogil=True)` or `jit(function)`."""
+    if function is None:
+        return partial(jit, **options)
+    kernel = njit(**options)(function)
+    if kernel is function:  # with NUMBA_DISABLE_JIT=1
+        return function
+    if not _failures:
+        try:
+            kernel.enable_caching()
+            _stamp(kernel._cache)
+        except Exception as error:  # of any kind: it is up to the version of numba
+            _warn(error)
+            kernel = njit(**options)(function)
+    if hasattr(kernel, "_cache"):
+        kernel._cache = _Cache(kernel._cache)
+    return kernel
+
+
+class _Cache:
+    """numba's cache of a kernel, or the stand-in that keeps nothing: announces compilations, and raises no errors."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The machine code for a signature; None makes numba compile it."""
+        code = None
+        try:
+            code = self._inner.load_overload(signature, target)
+        except Exception:  # a damaged file: forget what is kept of this kernel
+            self._write(self._inner.flush)
+        if code is None:
+            _announce()
+        return code
+
+    def save_overload(self, signature: Any, code: Any) -> None:
+        self._write(self._inner.save_overload, signature, code)
+
+    def _write(self, write: Callable[..., None], *arguments: Any) -> None:
+        try:
+            write(*arguments)
+        except Exception as error:  # as a full disk
+            _warn(error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _stamp(numba_cache: Any) -> None:
+    """Replace the stamp of the kernel's own file by the digest of all."""
+    file = numba_cache._cache_file
+    if file._source_stamp != numba_cache._impl.locator.get_source_stamp():
+        raise AttributeError("numba's cache is stamped in an unknown way")
+    file._source_stamp = _digest()
+
+
+@cache
+def _digest() -> str:
+    """SHA-256 of all kernel sources: this package, and the rules that `walk` compiles."""
+    here = Path(__file__).parent
+    sources = sorted(here.glob("*.py"))
+    if not sources:
+        raise FileNotFoundError(f"no sources in {here}")
+    rules = here.parent / "collecting" / "rules.py"
+    sha = hashlib.sha256()
+    for path in [*sources, rules] if rules.exists() else sources:
+        source = path.read_bytes()
+        sha.update(f"{path.name} {len(source)}\n".encode() + source)
+    return sha.hexdigest()
+
+
+def _warn(error: Exception) -> None:
+    """Say once that kernels cannot be kept on disk."""
+    _failures.append(error)
+    if len(_failures) == 1:
+        warnings.warn(
+            f"gosprl: every process compiles its kernels anew, since numba cannot keep them on disk: {error}. "
+            "NUMBA_CACHE_DIR names a directory to keep them in",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+@cache
+def _announce() -> None:
+    """Say once, before the first compilation, what the wait is for."""
+    if sys.stderr is not None:
+        often = "" if _failures else "once per installation, "
+        print(f"gosprl: compiling its kernels, {often}about 20 s ...", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Optimistic average rewards: relative value iteration."""
+"""Optimistic average rewards: relative value iteration (see `gosprl.planning.average`)."""
 
 import math
 
@@ -11,7 +11,7 @@ from gosprl._kernels.operator import accumulate, frozen_room, new_frozen, rank_s
 
 @jit
 def sweep_relative(frozen, n, v, order, prefix, damping, out):
-    """Apply a frozen policy to v, all states at once, and move v that part of the way; the span of the change."""
+    """Apply a frozen policy to v, all states at once; make a part `damping` of the step. Returns the step's span."""
     state, cost, each, full, part, ptr, succ, weight, _ = frozen
     low, high = math.inf, -math.inf
     for i in range(n):
@@ -29,12 +29,14 @@ def sweep_relative(frozen, n, v, order, prefix, damping, out):
 
 @jit(nogil=True)
 def average(sets, cost, usable, v, evaluations, damping, precision, limit, q):
-    """Iterate v until the span of L v - v is at most `precision`: then both its ends are that close to the least gain.
+    """Iterate v until the span of L v - v is at most `precision`: min and max of L v - v then enclose the least gain.
 
-    Relative value iteration, where L has no goals: each application is followed by up to `evaluations` sweeps of the
-    policy it found, while these narrow the span. Only a part `damping` of each step is made, so that no policy is
-    periodic. Returns (status, sweeps, lower end, upper end); q [R] are the rows' values for v, if it converged. Begun
-    again after `limit` sweeps, it goes on.
+    Relative value iteration with the operator L of `sweep`, without goals. Each application is followed by sweeps of
+    the greedy policy, at most `evaluations`, until the span of their steps is a tenth of that of L v - v. Of each step
+    only a part `damping` is made, so that no policy is periodic.
+
+    Returns (status, sweeps, min(Lv - v), max(Lv - v)). If it converged, q [R] are the values of the rows for v. After
+    `limit` sweeps it stops with OUT_OF_SWEEPS; another call continues from v.
     """
     S = len(v)
     order, rank = np.arange(S), np.arange(S)

@@ -1,17 +1,21 @@
-"""What sets prove: the largest error of an average over the next state."""
+"""What confidence sets prove (see `gosprl.sets.certificates`): how far p, and averages under p, can be from p_hat.
+
+A set of a row has p_hat - down <= p <= p_hat + up on the stored successors, and mass at most `extra` on all others.
+"""
 
 import math
 
 import numpy as np
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import sort_by
 
 
 @jit
 def largest_move(up, down, extra):
-    """The most mass that p can have more than p_hat in some entries, and less in others: an entry gains or loses.
+    """The largest mass that p can move from some entries of p_hat to others: half of the largest l1 distance.
 
-    All choices are tried; `extra` is what entries that are not stored can gain.
+    Exact: tries all choices of the entries that gain; the others lose.
     """
     n, largest = len(up), 0.0
     for gaining in range(1 << n):
@@ -27,9 +31,9 @@ def largest_move(up, down, extra):
 
 @jit
 def largest_split_move(up, down, extra):
-    """A bound on the same that takes a sort: one entry may do both, each in part.
+    """An upper bound on `largest_move` in the time of a sort: an entry may gain with one part and lose with the rest.
 
-    Those gain that have the most to gain for what they have to lose, until both sides have the same.
+    Entries switch from losing to gaining in decreasing order of up / (up + down), until gains and losses are equal.
     """
     n = len(up)
     share, more, less = np.zeros(n), extra, 0.0
@@ -37,7 +41,9 @@ def largest_split_move(up, down, extra):
         if up[j] > 0:
             share[j] = up[j] / (up[j] + down[j])
         less += down[j]
-    for j in np.argsort(-share, kind="mergesort"):
+    order = np.arange(n)
+    sort_by(-share, order)
+    for j in order:
         if more >= less or up[j] <= 0:
             break
         part = min(1.0, (less - more) / (up[j] + down[j]))
@@ -48,7 +54,7 @@ def largest_split_move(up, down, extra):
 
 @jit
 def largest_moves(ptr, up, down, extra, few, out):
-    """Fill what mass can move in each row: exact in rows of up to `few` entries, a bound in longer ones."""
+    """Fill the mass that can move in each row: exact for rows of up to `few` entries, an upper bound for others."""
     for r in range(len(extra)):
         row = slice(ptr[r], ptr[r + 1])
         if ptr[r + 1] - ptr[r] <= few:
@@ -58,27 +64,34 @@ def largest_moves(ptr, up, down, extra, few, out):
 
 
 @jit
-def dearest(weight, room, mass):
-    """The most that `mass` can weigh, spread over slots with so much room each; what finds no room weighs nothing."""
-    sum_ = 0.0
-    for j in np.argsort(-weight, kind="mergesort"):
+def largest_sum(weight, room, mass):
+    """max of sum_j weight_j x_j over 0 <= x_j <= room_j with sum_j x_j <= mass."""
+    total = 0.0
+    order = np.arange(len(weight))
+    sort_by(-weight, order)
+    for j in order:
         if weight[j] <= 0 or mass <= 0:
             break
         take = min(room[j], mass)
-        sum_ += take * weight[j]
+        total += take * weight[j]
         mass -= take
-    return sum_
+    return total
 
 
 @jit
 def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_from, hubs, over, under):
-    """How far row averages of a function can be off whose differences are at most distances: V(i) - V(j) <= D[i, j].
+    """Bounds on (p - p_hat) V (`over`) and (p_hat - p) V (`under`), for all p in each row's set and all V with
+    V(i) - V(j) <= D[i, j].
 
-    For each row, `over` bounds (p - p_hat) V and `under` bounds (p_hat - p) V, for all p between p_hat - `down` and
-    p_hat + `up` on the stored successors, with `extra` mass at most on others. All mass that moves is taken to move by
-    way of one of the row's successors, the best of the `hubs` most frequent. Two bounds on what that weighs: no more
-    mass arrives than leaves; and an entry gains or loses, whichever weighs more. `part` [S]: which states have
-    distances, and may be that one. `far_to`, `far_from` [S]: the largest distance to and from each state.
+    Mass that moves from j to i changes the average by V(i) - V(j) <= D[i, k] + D[k, j] for any state k. For one k per
+    row, two upper bounds on the sum: (1) the mass that arrives and the mass that leaves are each at most min(sum of
+    gains, sum of losses), placed where they count most; (2) every entry gains or loses, whichever counts more. The
+    result is the least over both and over the `hubs` most frequent successors as k.
+
+    part
+        [S] whether a state has finite distances; only these can be k.
+    far_to, far_from
+        [S] the largest distance to and from each state, for mass on successors that are not stored.
     """
     for r in range(len(extra)):
         begin, end = ptr[r], ptr[r + 1]
@@ -90,7 +103,11 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_fro
         mass = min(more, less)
         weight, room = np.empty(n + 1), np.empty(n + 1)
         over[r] = under[r] = math.inf
-        for h in np.argsort(-count[begin:end], kind="mergesort")[:hubs]:
+        for j in range(n):
+            weight[j] = -count[begin + j]
+        order = np.arange(n)
+        sort_by(weight, order)
+        for h in order[:hubs]:
             k = succ[begin + h]
             if not part[k]:
                 continue
@@ -103,11 +120,11 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_fro
                     there, back = (D[i, k], D[k, i]) if sign == 0 else (D[k, i], D[i, k])
                     one += max(up[begin + j] * there, down[begin + j] * back)
                     weight[j], room[j] = there, up[begin + j]
-                both = dearest(weight, room, mass)
+                both = largest_sum(weight, room, mass)
                 for j in range(n):
                     i = succ[begin + j]
                     weight[j], room[j] = D[k, i] if sign == 0 else D[i, k], down[begin + j]
-                both += dearest(weight[:n], room[:n], mass)
+                both += largest_sum(weight[:n], room[:n], mass)
                 if sign == 0:
                     over[r] = min(over[r], one, both)
                 else:
@@ -116,17 +133,21 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_fro
 
 @jit
 def average_errors(ptr, succ, up, down, extra, V, highest, out):
-    """The most that p V can exceed p_hat V, over the same p; `highest` is the largest V of all states."""
+    """Fill the largest (p - p_hat) V over each row's set; `highest` is the largest V of all states.
+
+    Mass moves from the least values to the largest as long as that increases the average.
+    """
     for r in range(len(extra)):
         begin, n = ptr[r], ptr[r + 1] - ptr[r]
         value, room = np.empty(n + 1), np.empty(n + 1)
         value[n], room[n] = highest, extra[r]
         for j in range(n):
             value[j], room[j] = V[succ[begin + j]], up[begin + j]
-        best = np.argsort(-value, kind="mergesort")
-        worst = np.argsort(value[:n], kind="mergesort")
+        best, worst = np.arange(n + 1), np.arange(n)
+        sort_by(-value, best)
+        sort_by(value, worst)
         out[r], i, j, given, taken = 0.0, 0, 0, 0.0, 0.0
-        while i <= n and j < n and value[best[i]] > value[worst[j]]:  # from the worst to the best, while that gains
+        while i <= n and j < n and value[best[i]] > value[worst[j]]:
             move = min(room[best[i]] - given, down[begin + worst[j]] - taken)
             out[r] += move * (value[best[i]] - value[worst[j]])
             given += move

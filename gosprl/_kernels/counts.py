@@ -1,4 +1,4 @@
-"""Counts: growing sparse rows, and the rows in the order of their last change."""
+"""Counts of observed transitions: sparse rows that grow, and a list of the rows in the order of their last change."""
 
 from typing import NamedTuple
 
@@ -12,32 +12,33 @@ UPDATES, USED, NEWEST, CLOSED = range(4)  # in `Counts.scalars`
 
 
 class Counts(NamedTuple):
-    """What was observed. A row's successors stand in order of first appearance in a pool that rows share.
+    """What was observed. All rows share a pool of slots; a row's successors are consecutive there, in order of
+    first appearance.
 
-    Of a closed model the pool holds all candidates, increasing within a row, whether seen or not; it never grows.
+    The pool of a closed model holds every candidate from the start, increasing within a row, and does not grow.
     """
 
     visits: NDArray[np.int64]  # [R] N(s, a)
-    start: NDArray[np.int64]  # [R] where the row's successors begin in the pool
-    length: NDArray[np.int64]  # [R] how many it has
-    capacity: NDArray[np.int64]  # [R] how many it has room for
+    start: NDArray[np.int64]  # [R] first slot of the row in the pool
+    length: NDArray[np.int64]  # [R] slots in use
+    capacity: NDArray[np.int64]  # [R] slots reserved
     succ: NDArray[np.int32]  # [pool] successor
     number: NDArray[np.int64]  # [pool] N(s, a, s')
-    first: NDArray[np.int64]  # [pool] the visit at which it first appeared, 0 where unknown, or where it never did
+    first: NDArray[np.int64]  # [pool] number of the visit that first led there; 0: unknown, or none did
     reward_sum: NDArray[np.float64]  # [R]
     reward_sq: NDArray[np.float64]  # [R] sum of squares
-    time: NDArray[np.int64]  # [R] number of the update that last changed the row, 0 = never
-    newer: NDArray[np.int64]  # [R] the row changed next after this one, -1 = none
-    older: NDArray[np.int64]  # [R] the row changed last before this one, -1 = none
-    scalars: NDArray[np.int64]  # [4] updates so far, pool slots used, the row changed last (-1 = none), closed (0 or 1)
+    time: NDArray[np.int64]  # [R] number of the update that last changed the row; 0: none
+    newer: NDArray[np.int64]  # [R] the row whose last change followed that of this row; -1: none
+    older: NDArray[np.int64]  # [R] the row whose last change preceded that of this row; -1: none
+    scalars: NDArray[np.int64]  # [4] UPDATES so far, USED slots, the row changed last (NEWEST; -1: none), CLOSED (0, 1)
 
 
 @jit
 def touch(counts, row):
-    """Make `row` the last changed one, at the next update number."""
+    """Move `row` to the end of the list of changes, with the next update number."""
     scalars = counts.scalars
-    scalars[0] += 1
-    newest = scalars[2]
+    scalars[UPDATES] += 1
+    newest = scalars[NEWEST]
     if newest != row:
         if counts.time[row] > 0:
             newer, older = counts.newer[row], counts.older[row]
@@ -48,22 +49,25 @@ def touch(counts, row):
         counts.newer[row] = -1
         if newest >= 0:
             counts.newer[newest] = row
-        scalars[2] = row
-    counts.time[row] = scalars[0]
+        scalars[NEWEST] = row
+    counts.time[row] = scalars[UPDATES]
 
 
 @jit
 def slot_of(counts, row, s_next):
-    """Pool position of a successor, made if need be; NO_ROOM when the pool is full, FOREIGN if it is no candidate."""
+    """The slot of a successor, reserved if it has none. NO_ROOM: the pool is full; FOREIGN: it is no candidate.
+
+    A row without a free slot moves to the end of the pool, with twice as many.
+    """
     lo, n = counts.start[row], counts.length[row]
     for j in range(lo, lo + n):
         if counts.succ[j] == s_next:
             return j
-    if counts.scalars[3]:
+    if counts.scalars[CLOSED]:
         return FOREIGN
     if n == counts.capacity[row]:
         capacity = max(FIRST_CAPACITY, 2 * n)
-        used = counts.scalars[1]
+        used = counts.scalars[USED]
         if used + capacity > len(counts.succ):
             return NO_ROOM
         for i in range(n):
@@ -72,7 +76,7 @@ def slot_of(counts, row, s_next):
             counts.first[used + i] = counts.first[lo + i]
         counts.start[row] = lo = used
         counts.capacity[row] = capacity
-        counts.scalars[1] = used + capacity
+        counts.scalars[USED] = used + capacity
     j = lo + n
     counts.succ[j] = s_next
     counts.number[j] = 0
@@ -82,7 +86,7 @@ def slot_of(counts, row, s_next):
 
 @jit
 def record(counts, row, s_next, reward):
-    """Count one transition; COUNTED, or why it was not, and then nothing changed."""
+    """Count one transition. Returns COUNTED; or NO_ROOM or FOREIGN, and nothing changed."""
     j = slot_of(counts, row, s_next)
     if j < 0:
         return j
@@ -98,7 +102,7 @@ def record(counts, row, s_next, reward):
 
 @jit
 def record_many(counts, begin, rows, s_next, rewards):
-    """Count transitions `begin`, `begin + 1`, ...; the number of the first one that could not be counted."""
+    """Count transitions begin, begin + 1, ... Returns the index of the first that was not counted, or len(rows)."""
     for i in range(begin, len(rows)):
         if record(counts, rows[i], s_next[i], rewards[i]) != COUNTED:
             return i
@@ -107,7 +111,7 @@ def record_many(counts, begin, rows, s_next, rewards):
 
 @jit
 def first_foreign(counts, rows, s_next):
-    """The number of the first transition whose successor is not stored, of those there are if none is."""
+    """The index of the first transition whose successor has no slot, or len(rows)."""
     for i in range(len(rows)):
         lo = counts.start[rows[i]]
         hi = lo + counts.length[rows[i]]
@@ -120,16 +124,16 @@ def first_foreign(counts, rows, s_next):
 
 @jit
 def touch_many(counts, rows):
-    """Make `rows` the last changed ones, in order."""
+    """Move `rows`, in this order, to the end of the list of changes."""
     for row in rows:
         touch(counts, row)
 
 
 @jit
 def changed_since(counts, mark, out):
-    """Write the rows changed after update `mark`, last first; how many."""
+    """Write the rows changed after update `mark` to `out`, the last change first. Returns their number."""
     n = 0
-    row = counts.scalars[2]
+    row = counts.scalars[NEWEST]
     while row >= 0 and counts.time[row] > mark:
         out[n] = row
         n += 1

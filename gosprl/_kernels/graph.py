@@ -1,4 +1,4 @@
-"""Which states can reach the goals, and lightest paths to them."""
+"""Which states can reach the goals, and shortest paths to them in the graph of possible transitions."""
 
 import math
 
@@ -11,7 +11,11 @@ from gosprl._kernels.sets import is_open, stays_alive
 
 @jit
 def search_back(sets, goal, alive, usable, reached, queue):
-    """Mark in `reached` the states that can get to a goal with positive probability by usable rows; how many."""
+    """Mark the states that can reach a goal with positive probability by usable rows. Returns their number.
+
+    Breadth-first search backwards from the goals; `queue` [S] is overwritten. An open row leads to every state that it
+    has not seen, so these edges are not stored: whenever the queue is empty, all open rows are tested again.
+    """
     S = len(goal)
     n = 0
     for s in range(S):
@@ -24,7 +28,7 @@ def search_back(sets, goal, alive, usable, reached, queue):
     pred = np.zeros(0, dtype=np.int32)
     while True:
         before = n
-        for s in range(S):  # an open row gets to any reached state that it has not seen
+        for s in range(S):  # open rows: is there a reached state that the row has not seen?
             if alive[s] and not reached[s]:
                 for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
                     if usable[r] and is_open(sets, r):
@@ -53,7 +57,7 @@ def search_back(sets, goal, alive, usable, reached, queue):
 
 @jit
 def predecessors(sets, alive, usable, reached):
-    """For each state, the alive and not yet reached states with a usable row that can lead there."""
+    """(ptr, pred): for each state, the alive and not yet reached states with a usable row that can lead there."""
     S = len(alive)
     ptr = np.zeros(S + 2, dtype=np.int64)
     pred = np.zeros(0, dtype=np.int32)
@@ -79,14 +83,15 @@ def predecessors(sets, alive, usable, reached):
 
 @jit(nogil=True)
 def reach(sets, goal, alive, usable):
-    """Fill `alive`: the states from which a goal can be reached surely, nature helping, by the rows that are `usable`.
+    """Fill `alive`: the states from which usable rows reach a goal with probability 1 for some dynamics in the sets.
 
-    What does not stay among the alive is taken out of `usable`. The alive are the largest set X such that from each of
-    its states, by rows that can be kept inside X, a goal is reached with positive probability. Rows of goals belong to
-    the goals' non-goal copies.
+    That is the largest set X such that every state of X reaches a goal with positive probability by rows whose sets
+    contain a distribution on X. Rows that do not are removed from `usable`. The rows of a goal are those of its
+    non-goal copy: the state in which a plan that starts at the goal begins.
     """
     S = len(goal)
-    alive[:] = True
+    for s in range(S):
+        alive[s] = True
     n_alive = S
     reached = np.zeros(S, dtype=np.bool_)
     queue = np.empty(S, dtype=np.int64)
@@ -95,16 +100,18 @@ def reach(sets, goal, alive, usable):
         if n == n_alive:
             return
         n_alive = n
-        alive[:] = reached
+        for s in range(S):
+            alive[s] = reached[s]
         for r in range(len(usable)):
             usable[r] = usable[r] and stays_alive(sets, r, alive, n_alive)
 
 
 @jit(nogil=True)
 def reversed_edges(sets, cost, usable):
-    """The graph from successors to states, (ptr [S + 1], states, weights): an edge weighs c / upper.
+    """(ptr [S + 1], states, weights): the graph with an edge from each possible successor back to its state.
 
-    That is the cost of retrying until the edge is taken, if it is as likely as it can be.
+    The weight is cost / upper, the expected cost of repeating the row until that successor comes, if it has the largest
+    probability in the set.
     """
     S = len(sets.row_ptr) - 1
     ptr = np.zeros(S + 2, dtype=np.int64)
@@ -133,10 +140,13 @@ def reversed_edges(sets, cost, usable):
 
 @jit(nogil=True)
 def lightest_paths(ptr, state, weight, dist):
-    """Lower `dist` [S] to the lightest way from any state: Dijkstra's algorithm from all finite ones at once."""
+    """Lower dist [S] to dist[x] + (weight of the lightest path from x), minimised over x: Dijkstra's algorithm.
+
+    All x with finite dist are sources. `place` is the position of a state in the heap: -1 before, S after.
+    """
     S = len(dist)
     heap = np.empty(S, dtype=np.int64)
-    place = np.full(S, -1, dtype=np.int64)  # in the heap
+    place = np.full(S, -1, dtype=np.int64)
     n = 0
     for s in range(S):
         if dist[s] < math.inf:
@@ -149,7 +159,7 @@ def lightest_paths(ptr, state, weight, dist):
         if n > 0:
             heap[0] = heap[n]
             sift_down(heap, place, dist, n)
-        place[x] = S  # done
+        place[x] = S
         for i in range(ptr[x], ptr[x + 1]):
             s = state[i]
             if place[s] < S and dist[x] + weight[i] < dist[s]:
@@ -163,7 +173,7 @@ def lightest_paths(ptr, state, weight, dist):
 
 @jit(nogil=True)
 def sift_up(heap, place, dist, i):
-    """Move the entry at i up to where it belongs."""
+    """Restore the order of the heap after the distance of its entry i decreased."""
     s = heap[i]
     while i > 0 and dist[heap[(i - 1) // 2]] > dist[s]:
         heap[i] = heap[(i - 1) // 2]
@@ -175,7 +185,7 @@ def sift_up(heap, place, dist, i):
 
 @jit(nogil=True)
 def sift_down(heap, place, dist, n):
-    """Move the first of n entries down to where it belongs."""
+    """Restore the order of a heap of n entries after its first one was replaced."""
     s, i = heap[0], 0
     while True:
         child = 2 * i + 1
@@ -194,9 +204,9 @@ def sift_down(heap, place, dist, n):
 
 @jit(nogil=True)
 def head_start(sets, cost, goal, usable, v):
-    """Values to begin with: the lightest path to a goal, with every edge retried until it is taken.
+    """Initial values: the lightest path to a goal in the graph of `reversed_edges`, with edges to unseen goals.
 
-    Nearly the right order of the states, which in-place sweeps live on. An unseen goal is an edge, too.
+    They order the states nearly as the solution does, and in-place sweeps converge fast in that order.
     """
     n_goals = 0
     for s in range(len(goal)):

@@ -1,4 +1,4 @@
-"""Confidence intervals from KL divergences."""
+"""Ends of confidence intervals from Kullback-Leibler divergences (see `gosprl.sets.intervals`)."""
 
 import math
 
@@ -7,10 +7,10 @@ from gosprl._kernels._jit import jit
 
 @jit
 def kl_upper(k, n, budget):
-    """Upper end of {q : n kl(k/n, q) <= budget}.
+    """Upper end of {q : n kl(k/n, q) <= budget}; k and n are floats.
 
-    Newton's method on a convex increasing function, from a point at or beyond the root (the smaller of two bounds): the
-    iterates fall towards the root and never pass it, so the result errs outwards.
+    Newton's method for a convex increasing function, from a point at or above the root (the smaller of two upper
+    bounds): the iterates decrease and stay at or above the root, so the interval is never too narrow.
     """
     x = budget / n
     if k == 0:
@@ -39,10 +39,10 @@ def kl_upper(k, n, budget):
 def unseen_end(n, log_one, scale):
     """Upper end of each successor not yet seen in n visits; log_one = L = log(P / delta_0).
 
-    Sum_x p(x) 1{x not seen} / (1 - p(x))^n is a martingale of mean 1, so it stays below P / delta_0 but for a
-    probability of delta_0 / P. Weighing by p(x) takes log(1 / p(x)) of each x where a union over all would take log S:
-    n log(1 / (1 - p(x))) < L + log(1 / p(x)). So p(x) is at most q = 1 - exp(-L / n), or the right side is at most
-    L + log(1 / q), and p(x) is at most the end for that, which is no less than q.
+    sum_x p(x) 1{x not seen} / (1 - p(x))^n is a martingale of mean 1, so with probability 1 - delta_0 / P it stays
+    below P / delta_0. Then n log(1 / (1 - p(x))) < L + log(1 / p(x)) for each unseen x: the weight p(x) puts
+    log(1 / p(x)) where a union bound over all states has log S. So either p(x) <= q = 1 - exp(-L / n), or the right
+    side is at most L + log(1 / q) and p(x) <= 1 - exp(-(L + log(1 / q)) / n), which is at least q.
     """
     q = -math.expm1(-log_one / n)
     return -math.expm1(-scale * (log_one - math.log(q)) / n)
@@ -50,13 +50,16 @@ def unseen_end(n, log_one, scale):
 
 @jit
 def unseen_cap(first, n, S, log_a, log_b, scale):
-    """Cap on the mass of all successors not yet seen in n visits: the least that any moment so far has shown.
+    """Cap on the total mass of the successors not yet seen in n visits: the least of the bounds at all earlier visits.
 
-    While i successors were known, the mass of the others was at most 1 - exp(-x) with either
+    While i successors are known, the mass of the others is at most 1 - exp(-x) with
     (a) x = [log C(S, i) + log(i (i + 1)) + log(P / delta_a)] / visits,   log_a = log(P / delta_a),
     (b) x = [log(i (i + 1)) + log(P / delta_b)] / visits since the i-th appeared,   log_b = log(P / delta_b).
-    The unseen mass only falls, so all these bounds hold now. `first` are the visits of first appearance, increasing;
-    0 where unknown, and then the bounds that would need them are left out.
+    The unseen mass never increases, so all these bounds hold after n visits.
+
+    first
+        Number of the visit at which each known successor first appeared, increasing; 0: unknown, and the bounds that
+        use it are left out.
     """
     known = len(first)
     least = math.inf
@@ -78,16 +81,15 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
 @jit
 def kl_end(table, k, n, log_kl, scale):
-    """`kl_upper` at n visits' budget; looked up in `table` where that is long enough, and kept there.
+    """`kl_upper` with the budget of n visits, tabulated for small n.
 
-    The end for count k stands at n (n + 1) / 2 + k; what is negative was not yet asked for.
+    table [n, k] is filled on demand; a negative entry is not computed yet.
     """
-    i = n * (n + 1) // 2 + k
-    if i < len(table) and table[i] >= 0:
-        return table[i]
-    end = kl_upper(k, n, scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
-    if i < len(table):
-        table[i] = end
+    if n < len(table) and table[n, k] >= 0:
+        return table[n, k]
+    end = kl_upper(float(k), float(n), scale * (log_kl + 0.5 * math.log(math.pi * n + 1)))
+    if n < len(table):
+        table[n, k] = end
     return end
 
 
@@ -97,7 +99,7 @@ def kl_intervals(
 ):
     """Fill the ends and caps of rows with the given counts; log_kl = log(M / delta_1), M the possible transitions.
 
-    `table` has the ends known for this log_kl and scale. If `closed`, there is nothing but the stored successors.
+    `table` is that of `kl_end` for this log_kl and scale. If `closed`, only the stored successors are possible.
     """
     for r in range(len(visits)):
         n = visits[r]
@@ -118,11 +120,11 @@ def kl_intervals(
 
 @jit
 def kl_means(total, visits, budget, lower, upper):
-    """Fill the ends {q : n kl(total/n, q) <= budget} of means of n numbers in [0, 1]; [0, 1] where there are none."""
+    """Fill the ends of {q : n kl(total/n, q) <= budget}, for means of n numbers in [0, 1]; [0, 1] if n = 0."""
     for i in range(len(visits)):
         n = visits[i]
         lower[i], upper[i] = 0.0, 1.0
         if n > 0:
             k = min(max(total[i], 0.0), float(n))
-            upper[i] = kl_upper(k, n, budget[i])
-            lower[i] = 1.0 - kl_upper(n - k, n, budget[i])
+            upper[i] = kl_upper(k, float(n), budget[i])
+            lower[i] = 1.0 - kl_upper(n - k, float(n), budget[i])

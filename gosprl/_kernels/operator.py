@@ -1,4 +1,4 @@
-"""The optimistic operator L: one application, and the policy that it found."""
+"""The optimistic operator L (see `gosprl.planning.ssp`): one application, and the greedy policy as an affine map."""
 
 import math
 from typing import NamedTuple
@@ -7,12 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD, TIE, TINY
 
 
 @jit
 def rank_states(v, order, rank):
-    """Sort the states by value, starting from an earlier `order`: insertion while that is little work."""
+    """Sort the states by value, beginning with the `order` of earlier values. rank[s] is the place of s.
+
+    Insertion sort, since most states are in place; merge sort if that takes more than 8 moves per state.
+    """
     moves = 8 * len(order)
     for i in range(1, len(order)):
         s = order[i]
@@ -24,7 +28,7 @@ def rank_states(v, order, rank):
         order[j] = s
         moves -= i - j
         if moves < 0:
-            order[:] = order[np.argsort(v[order], kind="mergesort")]
+            sort_by(v, order)
             break
     for i in range(len(order)):
         rank[order[i]] = i
@@ -32,7 +36,7 @@ def rank_states(v, order, rank):
 
 @jit
 def accumulate(v, order, n_alive, prefix):
-    """prefix[i] = sum of the values of the i first states of `order`."""
+    """prefix[i] = sum of the values of order[:i]."""
     running = 0.0
     prefix[0] = 0.0
     for i in range(n_alive):
@@ -41,10 +45,10 @@ def accumulate(v, order, n_alive, prefix):
 
 
 class Frozen(NamedTuple):
-    """A policy with the distributions that nature chose for it: its i-th state's value is the affine function
-    cost + each * (sum of the `full` least values) + part * (the next least) + sum_j weight_j v(succ_j)."""
+    """A fixed policy with fixed distributions of nature. The new value of its i-th state is the affine function
+    cost + each * (sum of the `full` least values) + part * (the next value) + sum_j weight_j v(succ_j) of v."""
 
-    state: NDArray[np.int64]  # [n]
+    state: NDArray[np.int64]  # [n] which state
     cost: NDArray[np.float64]  # [n]
     each: NDArray[np.float64]  # [n]
     full: NDArray[np.int64]  # [n]
@@ -52,12 +56,12 @@ class Frozen(NamedTuple):
     ptr: NDArray[np.int64]  # [n + 1]
     succ: NDArray[np.int32]  # [room]
     weight: NDArray[np.float64]  # [room]
-    scratch: NDArray[np.float64]  # [2, longest row]
+    scratch: NDArray[np.float64]  # [2, longest row] weights of the row at hand, and of the best row so far
 
 
 @jit
 def frozen_room(sets, states, n):
-    """Stored successors that a policy of `states[:n]` may have at most, and of the longest of all their rows."""
+    """How many stored successors a policy of states[:n] has at most, and how many the longest of all their rows has."""
     room, longest = 0, 0
     for i in range(n):
         s = states[i]
@@ -71,7 +75,7 @@ def frozen_room(sets, states, n):
 
 @jit
 def new_frozen(n, room, longest):
-    """A policy with room for n states."""
+    """Arrays for a policy of n states with `room` stored successors."""
     return Frozen(
         np.empty(n, dtype=np.int64),
         np.empty(n),
@@ -87,26 +91,36 @@ def new_frozen(n, room, longest):
 
 @jit
 def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, best, q, shift, out, frozen):
-    """Apply L to v at `states[:n]` but those to skip: q, the rows `best` that attain the least, out = L v, `frozen`.
+    """Apply L to v at states[:n] except those to skip.
 
-    `out` may be v itself: then later states see the new values of earlier ones. Returns max(Lv - v) and max(v - Lv),
-    the certificate's ratios, max of (Lv - v) / c over the best rows and of (v - Q) / c over all rows, each at least 0;
-    how many states are in `frozen`, and how many rows were applied.
+    Fills q [R], `best` [S] (the rows that attain the least), out = L v and `frozen`. `out` may be v itself: then later
+    states use the new values of earlier ones.
 
-    The least expectation of v over the set of a row: give every successor its lower end, then hand out the slack in
-    increasing order of value. A seen successor takes up to its upper end; a run of unseen ones between two seen takes
-    `each` a state, out of a purse of `total`, by one subtraction of prefix sums. For that, `order[:n_low]` are the
-    states of least value, increasing, `rank` their places there (n_low or more elsewhere) and `prefix` the sums of
-    their values.
+    Returns
+    -------
+    rise, fall
+        max(Lv - v) and max(v - Lv), at least 0.
+    rise_ratio, fall_ratio
+        The ratios of the certificate, at least 0: max of (Lv - v) / c over best rows, of (v - Q) / c over all rows.
+    kept, applied
+        Number of states in `frozen`, and of rows applied.
 
-    A row need not be applied if q + shift, a lower bound on its value, shows that it is not nearly as good as the
-    best: q was its value for some v', and no state's value has fallen by more than -shift since (-inf: apply all).
+    Method. The least expectation of v over the set of a row gives every successor its lower end and then distributes
+    the slack in increasing order of v. A stored successor takes up to upper - lower, an unseen one up to `each`, all
+    unseen ones together up to `total`. The unseen ones need no loop: those that get mass are the first `full` states in
+    order of value without the stored ones, so their values sum to a prefix sum minus those of the stored ones. For
+    that, order[:n_low] are the states of least value, increasing, rank their places there (n_low or more elsewhere),
+    and prefix the sums of their values.
+
+    Rows that are skipped. q + shift is a lower bound on a row's value: q was its value for an earlier v, and no state's
+    value has decreased by more than -shift since. A row whose bound is not within a tie of the least value is not
+    applied. shift = -inf applies all rows.
     """
-    # The row's step stands here in full: as a function of its own it costs four times as much, in reference counts.
+    # The code for a row is not a function of its own: reference counts of its arrays would make it four times as slow.
     row_ptr, begins, ends, succ, lower, upper, each_one, total, slack = sets
     f_state, f_cost, f_each, f_full, f_part, f_ptr, f_succ, f_weight, scratch = frozen
     rise, fall, rise_ratio, fall_ratio, kept, applied = 0.0, 0.0, 0.0, 0.0, 0, 0
-    this = 0  # which half of the scratch is free; the other has the weights of the best row so far
+    this = 0  # the half of the scratch for the row at hand; the other has the weights of the best row so far
     for i in range(n):
         s = states[i]
         if skip[s]:
@@ -114,9 +128,9 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
         least, arg = math.inf, -1
         least_each, least_full, least_part = 0.0, 0, 0.0
         first, last = row_ptr[s], row_ptr[s + 1]
-        favourite = max(first, best[s])  # first, since it may make others superfluous
+        last_best = max(first, best[s])  # the best row of the last time comes first: it may rule out others
         for number in range(first, last):
-            r = favourite if number == first else first if number == favourite else number
+            r = last_best if number == first else first if number == last_best else number
             if not usable[r]:
                 q[r] = math.inf
                 continue
@@ -131,7 +145,7 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
                 for j in range(begin, end):
                     scratch[this, j - begin] = lower[j]
             else:
-                for k in range(begin + 1, end):  # by rank, then value: insertion, as they are nearly sorted
+                for k in range(begin + 1, end):  # insertion sort by rank, then value: slots are nearly in order
                     x, lo, up = succ[k], lower[k], upper[k]
                     j = k
                     while j > begin:
@@ -142,35 +156,35 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
                         j -= 1
                     succ[j], lower[j], upper[j] = x, lo, up
                 each = each_one[r]
-                purse = min(total[r], rest) if each > 0 else 0.0
-                position = 0  # rank of the first state not yet dealt with
+                unseen_left = min(total[r], rest) if each > 0 else 0.0
+                position = 0  # the unseen states of lower rank have their mass
                 for j in range(begin, end):
                     weight = lower[j]
                     if rest > TINY and v[succ[j]] != DEAD:
                         k = min(rank[succ[j]], n_low)
-                        if k > position and purse > TINY:
+                        if k > position and unseen_left > TINY:
                             full = k
                             spent = each * (k - position)
-                            if spent > purse:
-                                full = min(position + int(purse / each), k)
-                                part = purse - each * (full - position) if full < k else 0.0
-                                spent = purse
-                            purse -= spent
+                            if spent > unseen_left:
+                                full = min(position + int(unseen_left / each), k)
+                                part = unseen_left - each * (full - position) if full < k else 0.0
+                                spent = unseen_left
+                            unseen_left -= spent
                             rest -= spent
                         if rest > TINY:
                             amount = min(upper[j] - lower[j], rest)
                             weight += amount
                             rest -= amount
-                            purse = min(purse, rest)
+                            unseen_left = min(unseen_left, rest)
                             position = k + 1
                     scratch[this, j - begin] = weight
-                if rest > TINY and purse > TINY and position < n_low:
+                if rest > TINY and unseen_left > TINY and position < n_low:
                     full = n_low
-                    if each * (n_low - position) > purse:
-                        full = min(position + int(purse / each), n_low)
-                        part = purse - each * (full - position) if full < n_low else 0.0
+                    if each * (n_low - position) > unseen_left:
+                        full = min(position + int(unseen_left / each), n_low)
+                        part = unseen_left - each * (full - position) if full < n_low else 0.0
                 if full > 0:
-                    for j in range(begin, end):  # it is not unseen
+                    for j in range(begin, end):  # the prefix sum counts stored successors as unseen ones: correct it
                         if rank[succ[j]] < full:
                             scratch[this, j - begin] -= each
             value = cost[r] + each * prefix[full]
@@ -207,7 +221,7 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
 
 @jit
 def sweep_frozen(frozen, n, v, order, prefix):
-    """Apply the first n states of a frozen policy to v, in place; the largest change."""
+    """Apply the first n states of a frozen policy to v, in place. Returns the largest change."""
     state, cost, each, full, part, ptr, succ, weight, _ = frozen
     most = 0.0
     for i in range(n):

@@ -1,4 +1,4 @@
-"""The confidence sets as the planner reads them."""
+"""Confidence sets in the planner's layout, and questions about single rows."""
 
 from typing import NamedTuple
 
@@ -10,23 +10,25 @@ from gosprl._kernels.constants import FEASIBLE, FIRST_CAPACITY, TINY
 
 
 class Sets(NamedTuple):
-    """The plausible dynamics as the planner reads them (see `gosprl.sets.Intervals`), with each row's slack."""
+    """The sets of plausible distributions, one per row (see `gosprl.sets.Intervals`), with each row's slack."""
 
     row_ptr: NDArray[np.int64]  # [S + 1]
-    begin: NDArray[np.int64]  # [R] where the stored successors of a row begin
-    end: NDArray[np.int64]  # [R] and end
-    succ: NDArray[np.int32]  # [nnz], reordered by the planner within rows
+    begin: NDArray[np.int64]  # [R] first slot of the row
+    end: NDArray[np.int64]  # [R] the slot after its last
+    succ: NDArray[np.int32]  # [nnz] the planner reorders slots within rows
     lower: NDArray[np.float64]  # [nnz]
     upper: NDArray[np.float64]  # [nnz]
     each: NDArray[np.float64]  # [R]
     total: NDArray[np.float64]  # [R]
-    slack: NDArray[np.float64]  # [R] 1 - sum of the lower ends
+    slack: NDArray[np.float64]  # [R] 1 - sum of the lower ends: the mass that nature distributes
 
 
 @jit
 def check_rows(ptr, succ, lower, upper, each, total, S, slack):
-    """Fill `slack`; the first row that is out of place, the first whose set is empty (-1 if none), and whether any has
-    slack. In place: slots follow those before, and successors are states.
+    """Fill `slack` and check all rows.
+
+    Returns the first row that is malformed (slots out of range, successors that are no states), the first whose set
+    holds no distribution, -1 if there is none; and whether any row has slack. The check ends at such a row.
     """
     open_rows = False
     for r in range(len(each)):
@@ -50,9 +52,12 @@ def check_rows(ptr, succ, lower, upper, each, total, S, slack):
 
 @jit
 def replace_rows(sets, room, used, rows, ptr, succ, lower, upper, each, total, done):
-    """Overwrite the sets of rows[done:] by new ones; the first for which the arrays have no room, or len(rows).
+    """Overwrite the sets of rows[done:]. Returns the index of the first that the arrays have no room for, or len(rows).
 
-    `room` [R] is where a row's slots end, `used` [1] where the free ones begin.
+    room
+        [R] the slot after the last one reserved for the row.
+    used
+        [1] the first free slot of the arrays.
     """
     for i in range(done, len(rows)):
         r = rows[i]
@@ -81,7 +86,7 @@ def replace_rows(sets, room, used, rows, ptr, succ, lower, upper, each, total, d
 
 @jit
 def stays_alive(sets, r, alive, n_alive):
-    """Whether the set of row r holds a distribution on the states that are alive."""
+    """Whether the set of row r contains a distribution on the states that are alive."""
     room, seen = 0.0, 0
     for j in range(sets.begin[r], sets.end[r]):
         if alive[sets.succ[j]]:
@@ -94,5 +99,5 @@ def stays_alive(sets, r, alive, n_alive):
 
 @jit
 def is_open(sets, r):
-    """Whether successors never seen can get mass from row r."""
+    """Whether row r can give mass to successors never seen."""
     return sets.slack[r] > TINY and sets.each[r] > 0 and sets.total[r] > 0

@@ -1,21 +1,23 @@
-"""Optimistic shortest paths: iterations of the operator."""
+"""Optimistic shortest paths: iterations of the operator L until the certificate is good enough."""
 
 import math
 
 import numpy as np
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import copy_to, count, members
 from gosprl._kernels.constants import CONVERGED, DEAD, FEW, HISTORY, OUT_OF_SWEEPS, ROUNDED, ROUNDING, TINY
 from gosprl._kernels.operator import accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 
 
 @jit
 def extrapolate(history, v):
-    """v = sum_i gamma_i x_i, for successive iterates x_0 .. x_k of a linear iteration, the last two included in pairs.
+    """Reduced-rank extrapolation of a linear iteration from its successive iterates x_0 .. x_k, the rows of `history`.
 
-    Reduced-rank extrapolation: the gamma that sum to one and make sum_i gamma_i (x_{i+1} - x_i) least in the Euclidean
-    norm, by the normal equations. False if these have no use, or lead to values below 0 or above four times the largest
-    so far: where the iteration is slow they are nearly singular, and a step too far would be hard to take back.
+    v = sum_{i<k} gamma_i x_{i+1}, with the gamma that sum to 1 and minimise |sum_i gamma_i (x_{i+1} - x_i)|_2, by the
+    normal equations. Returns False if these are singular, or if a value is negative or more than four times the largest
+    one before: where the iteration converges slowly the equations are nearly singular, and it would take many sweeps to
+    undo such a step.
     """
     k = len(history) - 1
     M = np.empty((k, k))
@@ -28,7 +30,7 @@ def extrapolate(history, v):
             M[i, j] = M[j, i] = product
     for i in range(k):
         M[i, i] *= 1 + 1e-13
-    for i in range(k):  # elimination needs no pivots: M is positive definite
+    for i in range(k):  # M is positive definite: elimination without pivots
         if not M[i, i] > 0:
             return False
         for j in range(i + 1, k):
@@ -61,39 +63,39 @@ def extrapolate(history, v):
 def evaluate(frozen, n, v, order, prefix, n_low, history, proper, target, limit):
     """Sweep a frozen policy of n states, in place, until a sweep changes no value by more than `target`.
 
-    Where goals are far, the changes of successive sweeps shrink slowly: if the policy is proper, so that there is a
-    limit, it is extrapolated every few sweeps, and taken back if that does not halve the change. Returns the sweeps
-    made.
+    Where goals are far the changes shrink slowly. So the values of a proper policy, which converge, are extrapolated
+    every HISTORY sweeps; an extrapolation that does not halve the change of the next sweep is undone. Returns the
+    number of sweeps.
     """
     last_change, stored, extrapolated = math.inf, 0, False
-    for count in range(1, limit + 1):
+    for sweeps in range(1, limit + 1):
         if stored == 0:
-            history[0] = v
+            copy_to(history[0], v)
         if n_low > 0:
             accumulate(v, order, n_low, prefix)
         change = sweep_frozen(frozen, n, v, order, prefix)
         if change <= target:
-            return count
+            return sweeps
         if extrapolated and change > 0.5 * last_change:
-            v[:] = history[-1]
+            copy_to(v, history[-1])
             extrapolated = False
             stored = 0
             continue
         extrapolated = False
         stored += 1
-        history[stored] = v
+        copy_to(history[stored], v)
         if stored == len(history) - 1:
             stored = 0
             extrapolated = proper and extrapolate(history, v)
             if not extrapolated:
-                v[:] = history[-1]
+                copy_to(v, history[-1])
         last_change = change
     return limit
 
 
 @jit
-def noise(sets, cost, usable, goal, alive, v, q):
-    """How much rounding may hide in the certificate's ratios: the error of q, over c, at rows that are nearly best."""
+def rounding_error(sets, cost, usable, goal, alive, v, q):
+    """A bound on the rounding error of the certificate's ratios: that of q over the cost, at nearly best rows."""
     most = 0.0
     for s in range(len(goal)):
         if alive[s] and not goal[s]:
@@ -106,7 +108,11 @@ def noise(sets, cost, usable, goal, alive, v, q):
 
 @jit(nogil=True)
 def direct_start(sets, cost, goal, alive, usable, n_goals, v):
-    """Values to begin with where unseen goals are near: go on until a goal is hit at once, or to where that is best."""
+    """Initial values where unseen goals are near.
+
+    The least of two costs: to repeat one row until it leads to a goal; to take one step to the state where that is
+    cheapest, and do it there.
+    """
     nearest = math.inf
     for s in range(len(goal)):
         if alive[s] and not goal[s]:
@@ -133,27 +139,25 @@ def direct_start(sets, cost, goal, alive, usable, n_goals, v):
 
 @jit(nogil=True)
 def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q, old):
-    """Iterate v until L v is within `precision` of it and the certificate within `ratio`.
+    """Iterate v until the residual is at most `precision` and the ratios of the certificate sum to at most `ratio`.
 
-    v is 0 at goals and DEAD where no goal can be reached. With `evaluations` = 0 it is plain (Jacobi) value iteration,
-    otherwise modified policy iteration with at most that many sweeps a policy, begun by `direct_start` unless `warm`. A
-    policy that the certificate does not show to be proper is swept a few times only, and not at all when ten
-    applications brought no progress; a proper one not after fifty. Value iteration alone converges from anywhere, so
-    the whole does.
+    v is given at goals (0, or the cost of ending there) and is DEAD where no goal can be reached.
 
-    q [R] are lower bounds on the rows' values for `old` [S], -inf where nothing is known; on return, the same for v.
+    With evaluations = 0: value iteration (Jacobi). Otherwise modified policy iteration with at most so many sweeps per
+    policy, from the values of `direct_start` unless `warm`. A policy that is not certified to be proper is swept FEW
+    times only. After 10 applications of L without progress such a policy is not swept at all, and after 50 no policy
+    is. What remains is value iteration, which converges from any values.
 
-    Returns (status, sweeps, residual, rise_ratio, fall_ratio); v is not yet divided by 1 + fall_ratio, the residual is
+    q, old
+        q [R] are lower bounds on the values of the rows for the values old [S], -inf where nothing is known. On return,
+        the same for v.
+
+    Returns (status, sweeps, residual, rise_ratio, fall_ratio). v is not yet divided by 1 + fall_ratio; the residual is
     that of the quotient.
     """
     S = len(goal)
-    n_alive, n_goals, low, high, open_rows = 0, 0, math.inf, 0.0, False
-    goals = np.empty(S, dtype=np.int64)
-    for s in range(S):
-        n_alive += alive[s]
-        if goal[s]:
-            goals[n_goals] = s
-            n_goals += 1
+    n_alive, goals = count(alive), members(goal)
+    low, high, open_rows = math.inf, 0.0, False
     for r in range(len(cost)):
         low, high = min(low, cost[r]), max(high, cost[r])
         open_rows = open_rows or sets.slack[r] > TINY
@@ -161,14 +165,14 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
     rank = np.arange(S)
     prefix = np.zeros(S + 1)
     if evaluations > 0 and not warm:
-        direct_start(sets, cost, goal, alive, usable, n_goals, v)
+        direct_start(sets, cost, goal, alive, usable, len(goals), v)
     out = v.copy()
     best = np.full(S, -1, dtype=np.int64)
     nothing = np.zeros(S, dtype=np.bool_)
     room, longest = frozen_room(sets, order, S)
     frozen = new_frozen(S, room, longest)
     history = np.empty((HISTORY + 1 if evaluations > 0 else 0, S))
-    applications, evaluated, least_residual, stale = 0, 0, math.inf, 0
+    applications, evaluated, least_residual, stalled = 0, 0, math.inf, 0
     while True:
         rank_states(v, order, rank)
         if open_rows:
@@ -184,29 +188,30 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
         )
         applications += 1
         sweeps = applications + evaluated
-        # dividing by 1 + fall_ratio adds at most high * fall_ratio to the residual: count it in
+        # division by 1 + fall_ratio adds at most high * fall_ratio to the residual
         residual = rise + high * fall_ratio
         if residual <= precision and rise_ratio + fall_ratio <= ratio:
-            if ratio < math.inf and rise_ratio + fall_ratio + noise(sets, cost, usable, goal, alive, v, q) > ratio:
+            errors = rounding_error(sets, cost, usable, goal, alive, v, q) if ratio < math.inf else 0.0
+            if rise_ratio + fall_ratio + errors > ratio:
                 return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
-            # the goals' non-goal copies, for the same v
+            # the rows of the goals' non-goal copies, for the same v
             sweep(
-                sets, cost, usable, nothing, v, goals, n_goals, order, rank, prefix, n_alive, best, q, -math.inf, out,
-                frozen,
+                sets, cost, usable, nothing, v, goals, len(goals), order, rank, prefix, n_alive, best, q, -math.inf,
+                out, frozen,
             )  # fmt: skip
             return CONVERGED, sweeps, residual, rise_ratio, fall_ratio
         if max(rise, fall) < 0.9 * least_residual:
-            least_residual, stale = max(rise, fall), 0
+            least_residual, stalled = max(rise, fall), 0
         else:
-            stale += 1
-        if stale > 5 and max(rise, fall) <= ROUNDING * v[order[n_alive - 1]]:
+            stalled += 1
+        if stalled > 5 and max(rise, fall) <= ROUNDING * v[order[n_alive - 1]]:
             return ROUNDED, sweeps, residual, rise_ratio, fall_ratio
-        v[:] = out
+        copy_to(v, out)
         if sweeps >= limit:
             return OUT_OF_SWEEPS, sweeps, residual, rise_ratio, fall_ratio
-        proper = rise_ratio < 1 - 1e-6  # with room for rounding
-        if evaluations > 0 and ((proper and stale < 50) or stale < 10):
+        proper = rise_ratio < 1 - 1e-6  # the certificate asks for < 1; the rest allows for rounding
+        if evaluations > 0 and ((proper and stalled < 50) or stalled < 10):
             target = max(0.1 * min(precision, ratio * low), 0.02 * max(rise, fall))
             most = min(evaluations if proper else FEW, limit)
-            n_low = n_alive if open_rows else 0
+            n_low = n_alive * open_rows
             evaluated += evaluate(frozen, kept, v, order, prefix, n_low, history, proper, target, most)

@@ -1,4 +1,4 @@
-"""The greedy policy, and how ties are broken."""
+"""The greedy policy, and how ties are broken: by the counts, then at random."""
 
 import math
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from gosprl._kernels._jit import jit
 
 
 @jit
-def mixed(key, s):
-    """A number in [0, 1) that looks random, from two whole numbers below 2^32 (so that no product overflows)."""
+def hashed_uniform(key, s):
+    """A pseudo-random number in [0, 1), a hash of two integers below 2^32: no product exceeds an int64."""
     x = (key ^ (s * 2654435761)) & 0xFFFFFFFF
     for _ in range(2):
         x = ((x ^ (x >> 16)) * 73244475) & 0xFFFFFFFF
@@ -19,22 +19,23 @@ def mixed(key, s):
 
 
 class Seen(NamedTuple):
-    """Of the counts, what breaks ties."""
+    """The part of the counts that breaks ties (see `counts.Counts`)."""
 
     visits: NDArray[np.int64]
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     succ: NDArray[np.int32]
     number: NDArray[np.int64]
-    mean: NDArray[np.float64]  # [A] to work with
+    mean: NDArray[np.float64]  # [A] overwritten
 
 
 @jit
 def pick(q, first, last, least, tie, key, s, seen, v):
-    """Of the rows first .. last - 1, one with q within `tie` of `least`, and then with the least mean of v as seen.
+    """One of the rows first .. last - 1 with q within `tie` of `least`; -1 if there is none.
 
-    Wide sets make many rows look equally good; what was seen can tell them apart (0 if nothing was). What is still
-    equal is decided at random by `key`, or for the first if that is -1.
+    Wide sets give many rows nearly the same q. Of these, the rows with the least mean of v under the observed
+    frequencies are taken (0 for a row never visited), up to `tie`; and of these the first if key is -1, else one at
+    random.
     """
     ties, only = 0, -1
     for r in range(first, last):
@@ -58,7 +59,7 @@ def pick(q, first, last, least, tie, key, s, seen, v):
     ties = 0
     for i in range(last - first):
         ties += mean[i] <= best + tie
-    skip = int(mixed(key, s) * ties) if key >= 0 else 0
+    skip = int(hashed_uniform(key, s) * ties) if key >= 0 else 0
     for i in range(last - first):
         if mean[i] <= best + tie:
             if skip == 0:
@@ -68,13 +69,13 @@ def pick(q, first, last, least, tie, key, s, seen, v):
 
 
 @jit
-def greedy(row_ptr, q, alive, tie, key, seen, v, leave, policy):
-    """For each state the least q of its rows, and a row that is nearly as good; inf and -1 where none is usable."""
+def greedy(row_ptr, q, alive, tie, key, seen, v, least, policy):
+    """Fill least [S], the least q of a state's rows, and policy [S], a row within `tie` of it; inf and -1 without one."""
     for s in range(len(alive)):
         policy[s] = -1
-        leave[s] = math.inf
+        least[s] = math.inf
         if alive[s]:
             for r in range(row_ptr[s], row_ptr[s + 1]):
-                leave[s] = min(leave[s], q[r])
-            if leave[s] < math.inf:
-                policy[s] = pick(q, row_ptr[s], row_ptr[s + 1], leave[s], tie, key, s, seen, v)
+                least[s] = min(least[s], q[r])
+            if least[s] < math.inf:
+                policy[s] = pick(q, row_ptr[s], row_ptr[s + 1], least[s], tie, key, s, seen, v)

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import gosprl
 from gosprl import applications
-from gosprl.cli.shared import announce_compiling, facts, live, out, print_error, summary
+from gosprl.cli.shared import facts, live, out, print_error, summary
 
 LISTED = 50  # states of a policy that are printed
 
@@ -52,7 +52,6 @@ def run(
         Which of the things told to print for every state: `policy` first.
     """
     _check_out(asked)
-    announce_compiling()
     walk = {key: getattr(asked, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:

@@ -16,7 +16,6 @@ from gosprl.cli.shared import (
     MaxSteps,
     Seed,
     Settings,
-    announce_compiling,
     environment,
     live,
     out,
@@ -75,7 +74,6 @@ def collect(
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if known:
         options["dynamics"] = system
-    announce_compiling()
     try:
         with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of states met"), total=1.0) as bar:
             result = gosprl.collect(

@@ -10,7 +10,6 @@ from rich.table import Table
 import gosprl
 from gosprl.cli.shared import (
     err,
-    first_run,
     out,
 )
 
@@ -56,7 +55,7 @@ def domains(
     rows = []
     for name in names or DOMAINS:
         mdp = gosprl.envs.make(name)
-        with err.status(f"{name}: compiling once, about 20 s" if first_run() else name):
+        with err.status(name):
             rows.append(_limits(name, mdp, need))
     if as_json:
         print(json.dumps({"need": need, "domains": rows}))

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gosprl.cli.shared import announce_compiling, err, exits, out
+from gosprl.cli.shared import err, exits, out
 
 if TYPE_CHECKING:
     from gosprl.experiments.page import Report
@@ -104,7 +104,6 @@ def _shown() -> Iterator[Callable[[int, int, str], None]]:
                 bar.update(task, completed=done, description=escape(name))
             else:
                 bar.reset(task, completed=done, total=total, visible=True)
-                _announce(done, total)
 
         yield show
 
@@ -114,8 +113,6 @@ def _lines() -> Callable[[int, int, str], None]:
 
     def show(done: int, total: int, name: str) -> None:
         nonlocal shown
-        if not name:
-            _announce(done, total)
         tenth = 10 * done // max(1, total)
         if tenth > shown:
             shown = tenth
@@ -123,11 +120,6 @@ def _lines() -> Callable[[int, int, str], None]:
             err.print(f"{done:,} of {total:,} runs, {seconds:.0f} s", highlight=False)
 
     return show
-
-
-def _announce(done: int, total: int) -> None:
-    if done < total:
-        announce_compiling()
 
 
 def _print_failed(report: "Report") -> None:

@@ -128,19 +128,6 @@ def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Calla
         yield show
 
 
-def announce_compiling() -> None:
-    """Say why nothing happens, if the planner has never been compiled on this machine."""
-    if first_run():
-        err.print("compiling once, about 30 s", style="dim")
-
-
-def first_run() -> bool:
-    """Whether the planner has never been compiled on this machine."""
-    from gosprl import _kernels
-
-    return not any(Path(str(_kernels.solve.stats.cache_path)).glob("_kernels.solve-*.nbi"))
-
-
 def facts(env: str, rows: list[tuple[str, str]]) -> Table:
     """Names and values, those without a value left out."""
     table = Table(title=escape(env), box=SIMPLE_HEAD, show_header=False)

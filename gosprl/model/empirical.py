@@ -163,7 +163,7 @@ class EmpiricalModel:
             raise InputError(f"reward: expected a number or one per transition, got {rewards.shape} for {len(row)}")
         if not np.all(np.isfinite(rewards)):
             raise InputError("reward: expected finite numbers, got nan or inf")
-        rewards = np.ascontiguousarray(np.broadcast_to(rewards, row.shape))
+        rewards = np.array(np.broadcast_to(rewards, row.shape), order="C")
         if self.closed:  # before anything is counted
             i = _kernels.first_foreign(self._counts, row, successor)
             if i < len(row):
@@ -224,7 +224,9 @@ class EmpiricalModel:
 
     def mark(self) -> int:
         """The present moment, to ask later what changed since."""
-        return int(self._counts.scalars[0])
+        from gosprl._kernels import UPDATES
+
+        return int(self._counts.scalars[UPDATES])
 
     def changed(self, mark: int) -> NDArray[np.int64]:
         """The rows whose counts changed since `mark`, last first; costs as many steps as there are."""
@@ -329,9 +331,11 @@ class EmpiricalModel:
 
     def _close(self, candidates: Candidates) -> None:
         """Store all candidates, with the counts so far."""
+        from gosprl._kernels import CLOSED, USED
+
         ptr, succ = candidates.ptr, candidates.succ
         number, first = np.zeros((2, len(succ)), dtype=np.int64)
-        if self._counts.scalars[0]:
+        if self.mark():
             old_ptr, old_succ, old_number, old_first = self.stored()
             old = np.repeat(np.arange(len(self.rows)), np.diff(old_ptr)) * self.num_states + old_succ
             old, old_number, old_first = (part[old_number > 0] for part in (old, old_number, old_first))
@@ -350,7 +354,7 @@ class EmpiricalModel:
         self._counts = self._counts._replace(
             start=ptr[:-1].copy(), length=length, capacity=length, succ=succ, number=number, first=first
         )
-        self._counts.scalars[[1, 3]] = len(succ), 1
+        self._counts.scalars[[USED, CLOSED]] = len(succ), 1
         self.closed, self.num_candidates = True, len(succ)
 
     def grow(self, length: int) -> None:

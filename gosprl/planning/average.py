@@ -79,6 +79,6 @@ class AveragePlanner:
         self._v = v
         self.plans += 1
         self.sweeps += sweeps
-        rows, leave = np.empty(S, dtype=np.int64), np.empty(S)
-        _kernels.greedy(system.rows.ptr, q, np.ones(S, dtype=bool), _kernels.TIE, key, seen_of(system), v, leave, rows)
+        rows, least = np.empty(S, dtype=np.int64), np.empty(S)
+        _kernels.greedy(system.rows.ptr, q, np.ones(S, dtype=bool), _kernels.TIE, key, seen_of(system), v, least, rows)
         return AveragePlan(rows, most + 1 - high, most + 1 - low, v.max() - v, sweeps)

@@ -29,7 +29,8 @@ optimum, and that at each state the attempt visits, c + p v <= v + precision for
 confidence set. The first holds for v. The second holds for v in the region, if no row of the policy has more unseen
 mass than goals to take it. If some has, it holds for v', which is v lowered to the least cost of a step at as many
 states as that takes, outside of the region and not seen from any of its rows: v' <= v is at most the optimum as well,
-and those states are where p puts the rest of the mass. That is all that `HUNGRY` checks: that there are such states.
+and those states are where p puts the rest of the mass. Where there are too few such states, the kernel returns
+`UNPLACED_MASS`, and a full plan is made.
 
 What is new are attempts that end because the walk left its region, each of which costs the analysis as much as one
 that ended by doubling a count, at most D steps. They are of two kinds. Along a transition never seen before: that
@@ -81,8 +82,8 @@ class Focus:
             q=np.full(R, -np.inf),
             out=np.zeros(S),
             states=np.zeros(S, dtype=np.int64),
-            other=np.zeros(S, dtype=np.int64),
-            later=np.zeros(S, dtype=np.int64),
+            todo=np.zeros(S, dtype=np.int64),
+            todo_next=np.zeros(S, dtype=np.int64),
             weight=np.zeros(S),
             stamp=np.zeros(S, dtype=np.int64),
             policy=np.full(S, -1),
@@ -104,7 +105,9 @@ class Focus:
     @property
     def applied(self) -> int:
         """Rows applied so far."""
-        return int(self._region.scalars[3])
+        from gosprl._kernels import APPLIED
+
+        return int(self._region.scalars[APPLIED])
 
     @property
     def median_rows(self) -> int:
@@ -187,11 +190,13 @@ class Focus:
 
     def refresh(self, rows: NDArray[np.int64]) -> None:
         """Take in the rows whose counts changed."""
+        from gosprl._kernels import LINKS
+
         if rows.size and not self.work.known:
             self.work.refresh(rows)
             if self._closed != self._is_closed():  # all rows are among those that changed, and stored anew
                 self._closed = self._is_closed()
-                self._linked[:], self._region.head[:], self._region.scalars[2] = 0, -1, 0
+                self._linked[:], self._region.head[:], self._region.scalars[LINKS] = 0, -1, 0
             self._take_in(rows)
             self._lower(self._rows.state[rows])
 
@@ -202,12 +207,12 @@ class Focus:
         likely = LIKELY if self.left <= self.stayed else 0.0
         seen, before = self._none_seen or seen_of(self.work.system), self.applied
         budget = PATIENCE * len(self.cost)
-        status, leave = _kernels.focus(
+        status, cost = _kernels.focus(
             *(self.work.sets, self.cost, self._enabled(), self.goal, self.goals, self._lowest, self._wanted),
             *(self._frozen, self._region, seen, s, precision, likely, self.tie, key, budget),
         )
         self.spread[(self.applied - before).bit_length()] += 1
-        return (self._region.policy, leave / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
+        return (self._region.policy, cost / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
 
     def _is_closed(self) -> bool:
         return isinstance(self.work.system, EmpiricalModel) and self.work.system.closed
@@ -231,7 +236,7 @@ class Focus:
         begin, self._linked[rows] = start + self._linked[rows], end - start
         new = int((end - begin).sum())
         if new:
-            used = int(self._region.scalars[2])
+            used = int(self._region.scalars[_kernels.LINKS])
             if used + new > len(self._links.row):
                 extra = np.zeros(max(new, used), dtype=np.int32)
                 self._links = _kernels.Links(*(np.concatenate([part[:used], extra]) for part in self._links))
@@ -287,7 +292,7 @@ class Focus:
         if states.size == 0:
             return
         states = np.unique(states)
-        self._region.other[: len(states)] = states
+        self._region.todo[: len(states)] = states
         done = _kernels.lower_values(
             *(self.work.sets, self.cost, self._enabled(), self.goal, self._rows.state, self._lowest, self._frozen),
             *(self._region, self._links, len(states), TOLERANCE * self.floor, max(PATIENCE * len(self.cost), FALLS)),

@@ -16,7 +16,7 @@ class Bernstein(_Family):
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
-        N = np.maximum(1, visits)
+        N = np.maximum(1.0, visits)  # as floats: S A N may exceed all int64
         if model.closed:
             L = 0.5 * np.log(5 * model.num_candidates / self.delta) + np.log(N)
         else:

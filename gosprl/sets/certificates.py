@@ -97,7 +97,7 @@ def lipschitz_errors(slack: Slack, D: Floats) -> tuple[Floats, Floats]:
     """
     from gosprl import _kernels
 
-    finite = np.where(np.isfinite(D), D, 0.0)
+    finite = np.ascontiguousarray(np.where(np.isfinite(D), D, 0.0))
     over, under = np.empty((2, len(slack.visits)))
     _kernels.lipschitz_errors(
         *(slack.ptr, slack.succ, slack.count, slack.up, slack.down, slack.extra),
@@ -148,7 +148,7 @@ def mean_intervals(
     N = visits.astype(np.float64)
     lower, upper = np.empty((2, len(visits)))
     budget = scale * (math.log(2 * n / delta) + 0.5 * np.log(math.pi * N + 1))
-    _kernels.kl_means(np.asarray(total, dtype=np.float64), visits, budget, lower, upper)
+    _kernels.kl_means(np.array(total, dtype=np.float64), np.array(visits), budget, lower, upper)
     some = np.flatnonzero(visits > 1)
     N = N[some]
     mean = total[some] / N

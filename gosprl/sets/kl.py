@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 from gosprl.sets.intervals import Intervals, _Family
 
 SHARES = (0.25, 0.05, 0.05, 0.65)  # of delta: kl's ends, one unseen successor, the caps (a) and (b) on all of them
-TABULATED = 128  # visits up to which kl's ends are looked up, in 67 kB
+TABULATED = 128  # visits up to which kl's ends are looked up, in 133 kB
 
 
 class KL(_Family):
@@ -38,5 +38,5 @@ class KL(_Family):
 
 @lru_cache(maxsize=16)
 def _kl_table(log_kl: float, scale: float) -> NDArray[np.float64]:
-    """Upper ends for all counts of up to TABULATED visits, filled as they are asked for: these two fix them."""
-    return np.full((TABULATED + 1) * (TABULATED + 2) // 2, -1.0)
+    """[n, k] upper ends for k of n visits, n up to TABULATED; these two numbers determine them. Filled on demand."""
+    return np.full((TABULATED + 1, TABULATED + 1), -1.0)

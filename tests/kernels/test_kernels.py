@@ -27,6 +27,7 @@ if numba.config.DISABLE_JIT:  # see which kernels the interpreter runs
 import gosprl
 from gosprl import _kernels
 from gosprl.planning import ssp as planner
+from gosprl.planning.solution import seen_of
 
 
 def show(name, *arrays):
@@ -150,7 +151,7 @@ print("extrapolate", _kernels.extrapolate(history, x))
 show("extrapolate", x)
 leave, policy = np.empty(S), np.empty(S, dtype=np.int64)
 for key in (-1, 12345):
-    _kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, key, planner.seen_of(model), np.floor(v), leave, policy)
+    _kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, key, seen_of(model), np.floor(v), leave, policy)
     show("greedy", leave, policy)
 
 # whole runs: simulated, on a Gymnasium environment, and hitting times

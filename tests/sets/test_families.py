@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -341,7 +343,7 @@ def test_ends_from_the_table_are_those_computed(closed, monkeypatch):
         models.append(gosprl.EmpiricalModel.from_counts(*parts, states=3, actions=1, successors=successors))
     for family in (gosprl.KL(0.1), gosprl.KL(0.1, 0.03), gosprl.KL(0.03)):
         tabulated = [as_dicts(family.intervals(model)) for _ in range(2) for model in models]
-        monkeypatch.setattr("gosprl.sets.kl._kl_table", lambda log_kl, scale: np.empty(0))
+        monkeypatch.setattr("gosprl.sets.kl._kl_table", lambda log_kl, scale: np.empty((0, 0)))
         assert tabulated == 2 * [as_dicts(family.intervals(model)) for model in models]
         monkeypatch.undo()
         for (n, k), (row, *_) in zip(counts, tabulated[: len(counts)], strict=True):
@@ -350,6 +352,35 @@ def test_ends_from_the_table_are_those_computed(closed, monkeypatch):
             if k:
                 ends = kl_lower(k, n, budget), _kernels.kl_upper(k, n, budget)
                 assert row[0][0] == ends
+
+
+HUGE_COUNTS = """
+import sys
+import warnings
+
+import numpy as np
+
+import gosprl
+
+warnings.simplefilter("error")
+family = getattr(gosprl, sys.argv[1])()
+for n, many in [(31 * 10**8, 10**9), (2**31, 2**32), (2**61, 2**60), (2**62 - 10**5, 7 * 10**4)]:
+    count = np.array([n, many // 7 * 4, many // 7 * 3])
+    model = gosprl.EmpiricalModel.from_counts([0, 1, 1], [0, 0, 0], [1, 0, 1], count, states=3, actions=1)
+    sets, p_hat = family.intervals(model), [1.0, 4 / 7, 3 / 7]
+    assert np.all((sets.lower <= p_hat) & (p_hat <= sets.upper)), sets
+    assert np.all(sets.upper - sets.lower < 100 / np.sqrt(count)), sets
+    assert abs(gosprl.plan(model, [0], confidence=family).values[1] - 7 / 4) < 100 / np.sqrt(many)
+print("done")
+"""
+
+
+@families
+def test_numbers_of_visits_whose_squares_are_no_int64(family):
+    """In a process of its own: an index that wraps around reads memory that is not there."""
+    command = [sys.executable, "-c", HUGE_COUNTS, family.__name__]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_families_stay_values():

@@ -1,0 +1,89 @@
+"""numba compiles a kernel anew for every combination of argument types. All callers agree on one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from notices import COMPILING
+
+# Plans, runs and applications of every kind; then the kernels that were not compiled exactly once.
+SCRIPT = """
+import contextlib
+import io
+
+import gymnasium
+import numpy as np
+
+import gosprl
+from gosprl import _kernels, applications
+from gosprl.cli.app import app
+
+with contextlib.redirect_stdout(io.StringIO()):
+    app("collect four_room43 --need 10 --seed 0 --compare".split(), standalone_mode=False)
+
+rng = np.random.default_rng(0)
+s, a, s_next, rewards = *(rng.integers(n, size=400) for n in (6, 2, 6)), rng.random(400)
+model = gosprl.EmpiricalModel.from_transitions(s, a, s_next, states=6, actions=2)
+model.update(1, 1, 2)
+model.update(s[::2], a[::2], s_next[::2], rewards[::2])
+model.update(s[::-1], a[::-1], s_next[::-1], 0.5)
+counted = gosprl.EmpiricalModel.from_counts(*model.transitions(), states=6, actions=2)
+closed = gosprl.EmpiricalModel(6, 2, successors=np.ones((6, 2, 6), dtype=bool))
+closed.update(s, a, s_next)
+river = gosprl.envs.make("riverswim6")
+families = ["kl", "bernstein", gosprl.KL(0.1, 0.03)]
+for system, sets in [(river, [None]), (model, families), (counted, families), (closed, families)]:
+    for method in ("modified-policy-iteration", "value-iteration"):
+        for confidence in sets:
+            options = {"method": method, "confidence": confidence}
+            plan = gosprl.plan(system, [0], rng=1, **options)
+            if system is not river:
+                system.update(1, 1, 2)
+            gosprl.plan(system, np.arange(6) == 3, costs=np.arange(1, 7), warm=plan, **options)
+model.restrict(lambda s, a: range(6))
+gosprl.plan(model, [0])
+river.hitting_times()
+river.ssp_diameters()
+gosprl.fluid_limit(river, need=3)
+
+grid = gosprl.envs.make("open_grid", rows=4, columns=4)
+waves = lambda model: np.where(np.arange(16) % 3 == int(model.visits.sum()) // 30 % 3, 5, 2)
+for options in ({"scale": 0.03}, {"successors": grid}, {"dynamics": grid}, {"confidence": "bernstein"}, {"reach": 3}):
+    gosprl.collect(grid, waves, strategy="gosprl", seed=0, max_steps=150, costs=np.linspace(1, 3, 16), **options)
+for strategy in ("guarded", "gosprl", "practical", "random", "zero_one_ucrl", "zero_rmax", "min_frequency"):
+    gosprl.collect(grid, 2, strategy=strategy, seed=0, max_steps=300)
+    gosprl.collect(gymnasium.make("FrozenLake-v1"), 1, strategy=strategy, seed=0, max_steps=100)
+rewarded = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
+gosprl.collect(rewarded, np.full((6, 2), 2), seed=0, threshold=0.9)
+
+short = {"seed": 0, "max_steps": 1000}
+applications.best_state(rewarded, **short)
+applications.find_treasure(rewarded, threshold=0.5, **short)
+applications.estimate_rewards(rewarded, 0.3, **short)
+applications.learn_policy(rewarded, 0.9, 0.5, **short)
+for norm in ("l1", "max"):
+    applications.estimate_model(river, 0.5, norm=norm, **short)
+for rule in ("certified", "paper"):
+    applications.estimate_diameter(river, 0.5, rule=rule, **short)
+    applications.explore_all_goals(river, 1.0, c_min=0.5, rule=rule, **short).policy(0)
+
+kernels = {name: kernel for name, kernel in vars(_kernels).items() if hasattr(kernel, "signatures")}
+assert len(kernels) > 40
+for name, kernel in kernels.items():
+    if len(kernel.signatures) != 1:
+        differing = [sorted(set(map(str, types))) for types in zip(*kernel.signatures)]
+        print(name, len(kernel.signatures), *(types for types in differing if len(types) > 1))
+"""
+
+
+def test_every_kernel_is_compiled_once(tmp_path):
+    """With an empty cache: numba may compile kernels for types that it drops later, when it infers a caller's types."""
+    root = Path(__file__).parents[2]
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
+    environment = inherited | {"PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(COMPILING)
