@@ -81,7 +81,7 @@ SMALL = {  # with a machine of a megabyte
     ),
     "a table with gaps": (
         lambda: TabularMDP.from_gymnasium({0: {0: [(1.0, 200_000, 0.0, False)]}}, terminals="keep"),
-        r"P: rewards \[S, A\] = \[200001, 1\]",
+        r"env: rewards \[S, A\] = \[200001, 1\]",
         "0.0016",
         "gaps",
     ),

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.mdp.tabular import TabularMDP, check_size
+from gosprl.mdp.parts import check_size
+from gosprl.mdp.tabular import TabularMDP
 
 NOISY_PERIOD = 6  # in noisy_riverswim, the states 2, 2 + 6, 2 + 12, ... are noisy
 NOISY_FIRST = 2

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp.tabular import Parts, TabularMDP
+from gosprl.mdp.parts import Parts
+from gosprl.mdp.tabular import TabularMDP
 
 BLOCK = 262144  # transitions that are made at once
 RETURN = 0.001  # the least probability of every pair to lead to the start

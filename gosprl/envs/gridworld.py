@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp.tabular import Parts, TabularMDP
+from gosprl.mdp.parts import Parts
+from gosprl.mdp.tabular import TabularMDP
 
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (rows, columns) that Right, Down, Left, Up move
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp.tabular import TabularMDP, check_size
+from gosprl.mdp.parts import check_size
+from gosprl.mdp.tabular import TabularMDP
 
 TIE = 1e-9  # hitting times this close, relatively, count as equal: they are solved for in floating point
 

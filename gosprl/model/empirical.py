@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import ROW_BYTES, Rows
-from gosprl.mdp.tabular import DENSE_LIMIT
+from gosprl.mdp.tabular import MAX_DENSE
 from gosprl.model.successors import Candidates, as_candidates
 
 T = TypeVar("T", bound=np.generic)
@@ -197,8 +197,8 @@ class EmpiricalModel:
     def dense(self) -> NDArray[np.float64]:
         """p_hat as an array [S, A, S], zeros where nothing was seen; small models only."""
         S, A = self.num_states, self.num_actions
-        if S * A * S > DENSE_LIMIT:
-            raise InputError(f"dense: {S} x {A} x {S} entries are too many (limit {DENSE_LIMIT}); use transitions()")
+        if S * A * S > MAX_DENSE:
+            raise InputError(f"dense: expected at most {MAX_DENSE} entries, got {S} x {A} x {S}; use transitions()")
         s, a, s_next, count = self.transitions()
         P = np.zeros((S, A, S))
         P[s, a, s_next] = count / self.visits[self.rows.index(s, a)]

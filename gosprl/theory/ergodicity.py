@@ -10,7 +10,8 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from gosprl import _checks
 from gosprl.errors import InputError, PrecisionError
-from gosprl.mdp.tabular import DENSE_LIMIT, SUM_TOLERANCE, TabularMDP
+from gosprl.mdp.parts import SUM_TOLERANCE
+from gosprl.mdp.tabular import MAX_DENSE, TabularMDP
 from gosprl.theory._inputs import _mdp
 
 POWERS = 10_000  # of a chain that the pseudo-spectral gap looks at: with fewer it is too small, which is safe
@@ -34,8 +35,8 @@ def induced_chain(mdp: TabularMDP, policy: ArrayLike) -> Chain:
     """
     pi, rows = _probabilities(_mdp(mdp), policy), mdp.rows
     S, row = mdp.num_states, np.repeat(np.arange(len(rows)), np.diff(mdp.ptr))
-    if S * S > DENSE_LIMIT:
-        raise InputError(f"mdp: {S} x {S} entries of a chain are too many (limit {DENSE_LIMIT})")
+    if S * S > MAX_DENSE:
+        raise InputError(f"mdp: expected a chain of at most {MAX_DENSE} entries, got {S} x {S}")
     P = np.zeros((S, S))
     np.add.at(P, (rows.state[row], mdp.succ), pi[rows.state[row], rows.action[row]] * mdp.prob)
     _check_ergodic(P, mdp.name)

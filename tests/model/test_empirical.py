@@ -515,5 +515,5 @@ def test_p_hat_of_a_pair_that_does_not_exist():
 
 
 def test_a_dense_copy_of_a_large_model_is_refused():
-    with pytest.raises(gosprl.InputError, match=r"^dense: 5001 x 2 x 5001 entries are too many"):
+    with pytest.raises(gosprl.InputError, match=r"^dense: expected at most 50000000 entries, got 5001 x 2 x 5001"):
         EmpiricalModel(5001, 2).dense()

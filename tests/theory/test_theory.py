@@ -272,12 +272,12 @@ def test_actions_are_probabilities_of_one():
 
 def test_a_chain_takes_no_array_of_all_actions_and_one_that_is_too_large_is_refused(monkeypatch):
     mdp = make("riverswim6")
-    monkeypatch.setattr("gosprl.mdp.tabular.DENSE_LIMIT", 36)
-    with pytest.raises(InputError, match="6 x 2 x 6 entries"):
+    monkeypatch.setattr("gosprl.mdp.tabular.MAX_DENSE", 36)
+    with pytest.raises(InputError, match="at most 36 entries, got 6 x 2 x 6"):
         mdp.dense()
     assert theory.induced_chain(mdp, np.full((6, 2), 0.5)).P.shape == (6, 6)
-    monkeypatch.setattr("gosprl.theory.ergodicity.DENSE_LIMIT", 35)
-    with pytest.raises(InputError, match="mdp: 6 x 6 entries of a chain are too many"):
+    monkeypatch.setattr("gosprl.theory.ergodicity.MAX_DENSE", 35)
+    with pytest.raises(InputError, match="mdp: expected a chain of at most 35 entries, got 6 x 6"):
         theory.induced_chain(mdp, np.full((6, 2), 0.5))
 
 
