@@ -25,6 +25,8 @@ import gosprl
 
 P = ParamSpec("P")
 
+MAX_WIDTH = 10_000  # characters of a table's line
+
 out = Console()
 err = Console(stderr=True)
 
@@ -53,13 +55,20 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(130) from None
         except Exception:
             traceback.print_exc()
-            err.print("[bold red]internal error:[/] this is a defect of gosprl; the lines above say where")
+            err.print("[bold red]internal error:[/] this is a bug in gosprl; please report it with the traceback above")
             raise typer.Exit(70) from None
 
     return wrapped
 
 
+def print_table(table: Table) -> None:
+    """Print a table of numbers at its natural width: a narrow terminal breaks its lines, but no digit is cut off."""
+    width = out.measure(table, options=out.options.update(width=MAX_WIDTH)).maximum
+    Console(width=max(width, out.width)).print(table)
+
+
 def print_error(error: Exception) -> None:
+    """Print an error in one line on stderr."""
     err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
 
 
