@@ -37,9 +37,7 @@ class Bounds(TypedDict):
 
 
 def domains(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Domains; by default those of the paper.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Domains; by default ten.")] = None,
     need: Annotated[int, typer.Option(help="Samples needed of each state-action pair, b(s,a).")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of the table.")] = False,
 ) -> None:

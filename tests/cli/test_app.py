@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,7 @@ def test_light_imports(line):
     """What does not plan must not wait for a compiler, an LP solver or a plotting library."""
     code = f"""
 import sys
+from pathlib import Path
 try:
     {line.replace("; ", chr(10) + "    ")}
 except SystemExit as stop:
@@ -107,3 +109,8 @@ sys.exit(f"loaded {{heavy}}" if heavy else 0)
     assert done.returncode == 0, done.stderr
     if "--help" in line:
         assert "domains" in done.stdout
+
+
+def test_the_citation_file_has_this_version():
+    text = (Path(__file__).parents[2] / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == gosprl.__version__
