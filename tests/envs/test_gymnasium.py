@@ -218,7 +218,7 @@ def test_render_without_a_mode():
 def test_what_it_is_made_from():
     mdp = envs.make("riverswim6")
     assert TabularEnv(mdp).mdp is mdp
-    with pytest.raises(InputError, match=r"^states: a TabularMDP takes no parameters"):
+    with pytest.raises(InputError, match=r"^states: expected no parameters with a TabularMDP"):
         TabularEnv(mdp, states=6)
     with pytest.raises(InputError, match=r"^name: 'river' is not known"):
         TabularEnv("river")

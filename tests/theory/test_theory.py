@@ -153,9 +153,9 @@ def test_collecting_does_not_beat_the_bound_of_learning():
         ("one_state_modification", (TabularMDP([[[0, 1]], [[0, 1]]]), 9), r"^mdp: expected a communicating MDP .* inf"),
         ("one_state_modification", ("toy3", 9), r"^mdp: expected a TabularMDP, got str"),
         ("hard_to_learn", (1, 2, 4, 10), r"^states: expected a whole number >= 2"),
-        ("hard_to_learn", (3, 2, 1.5, 10), r"^diameter: the bound asks for at least 2 steps .* got 1.5"),
+        ("hard_to_learn", (3, 2, 1.5, 10), r"^diameter: expected at least 2 steps .* got 1.5"),
         ("hard_to_learn", (3, 2, np.inf, 10), r"^diameter: expected a positive finite number"),
-        ("hard_to_learn", (3, 2, 4, 5), r"^need: the bound asks for at least states \* actions = 6, got 5"),
+        ("hard_to_learn", (3, 2, 4, 5), r"^need: expected at least states \* actions = 6 samples, got 5"),
     ],
 )
 def test_conditions_of_the_lower_bounds(bound, arguments, message):
@@ -348,7 +348,7 @@ def test_no_need_takes_no_steps():
 
 def test_chains_that_hardly_mix_are_refused():
     apart = np.array([[1 - 1e-15, 1e-15], [1e-15, 1 - 1e-15]])
-    with pytest.raises(PrecisionError, match=r"^policy: its chain mixes so slowly"):
+    with pytest.raises(PrecisionError, match=r"^policy: its chain mixes too slowly"):
         theory.induced_chain(markov_chain(apart), [0, 0])
 
 
@@ -364,8 +364,8 @@ INTO = TabularMDP([[[0, 0.5, 0.5]], [[0, 1, 0]], [[0, 1, 0]]])
 @pytest.mark.parametrize(
     ("mdp", "policy", "message"),
     [
-        (RING3, [0] * 3, r"^policy: .* ergodic; .* period is 3: it is in states 0 every 3 steps"),
-        (two_state_chain(1), [0, 0], r"^policy: .* ergodic; .* period is 2: it is in states 0 every 2 steps"),
+        (RING3, [0] * 3, r"^policy: .* ergodic; .* period is 3: it visits states 0 only every 3 steps"),
+        (two_state_chain(1), [0, 0], r"^policy: .* ergodic; .* period is 2: it visits states 0 only every 2 steps"),
         (INTO, [0] * 3, r"^policy: .* ergodic; in mdp it never leads from states 1 to states 0, 2$"),
         (
             make("riverswim6"),
