@@ -73,7 +73,7 @@ def test_what_was_stopped_may_have_taken_any_number_of_steps_and_is_not_better(n
         verdicts = judged(name, lambda case, name: lower.get(name, levels()(case, name)), stopped=stopped)
         assert of(verdicts, claim) == expected
     (verdict,) = [each for each in verdicts if each.claim.startswith(claim)]
-    assert "were stopped at the limit: that favours" in verdict.reason
+    assert "were stopped at max_steps, which favours" in verdict.reason
 
 
 @pytest.mark.parametrize(

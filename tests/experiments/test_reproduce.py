@@ -159,7 +159,7 @@ def test_without_a_pilot_its_rivals_cannot_be_limited(tmp_path, monkeypatch):
     (report,) = one("river", tmp_path, runs=6, progress=lambda *call: calls.append(call))
     failed = dict(line.split(": ", 1) for line in report.failed)
     assert failed["easy/gosprl/1"] == "InputError: seed 1 is refused"
-    assert {run for run, why in failed.items() if "no limit is known" in why} == {
+    assert {run for run, why in failed.items() if "max_steps is unknown" in why} == {
         f"{case}/random/{seed}" for case in ("easy", "hard") for seed in range(6)
     }
     assert len(failed) == 14
@@ -204,7 +204,7 @@ def test_without_any_run_there_is_nothing_to_draw(tmp_path, monkeypatch):
     assert report.failed == (
         "error/gosprl/0: ValueError: never",
         "error/gosprl/1: ValueError: never",
-        "analysis: InputError: no run that could be drawn",
+        "analysis: InputError: there is no run to draw",
     )
     assert not (tmp_path / "index.html").exists()
 
