@@ -73,7 +73,7 @@ def words(text):
 
 
 def json_of(*arguments, status=0):
-    """The one object that --json prints."""
+    """Return the object that --json prints."""
     done = run(*arguments, "--json")
     assert done.exit_code == status, done.stderr
     assert done.stderr == ""
@@ -82,7 +82,7 @@ def json_of(*arguments, status=0):
 
 
 def refused(*arguments):
-    """The message of an input error."""
+    """Return the message of an input error."""
     done = run(*arguments)
     assert done.exit_code == 2, done.stdout
     assert done.stdout == ""
@@ -91,13 +91,13 @@ def refused(*arguments):
 
 
 def finite(value):
-    """`value` as numbers, nan for null and for what is not finite."""
+    """Return numbers, with nan for null and for numbers that are not finite."""
     numbers = np.array(value, dtype=float)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def contents(answer):
-    """What a verb should tell of an answer, by name."""
+    """Return the entries that a verb should print of an answer, by name."""
     fields = {field.name: getattr(answer, field.name) for field in dataclasses.fields(answer)}
     fields = {name: value for name, value in fields.items() if not name.startswith("_") and name != "collected"}
     if "model" in fields:

@@ -19,7 +19,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_walk(monkeypatch):
-    """What is wrong with the input must be said before anything is done."""
+    """Invalid input must be reported before an application is called."""
     for name in applications.__all__:
         if name.islower():
             monkeypatch.setattr(applications, name, lambda *arguments, **options: pytest.fail("walked"))

@@ -94,7 +94,7 @@ def test_version():
     "line", ["import gosprl", "import sys; sys.argv[1:] = ['--help']; from gosprl.cli.app import app; app()"]
 )
 def test_light_imports(line):
-    """What does not plan must not wait for a compiler, an LP solver or a plotting library."""
+    """Commands that do not plan must not import a compiler, an LP solver or a plotting library."""
     code = f"""
 import sys
 from pathlib import Path

@@ -23,7 +23,7 @@ def test_saved_arrays_are_the_answer(tmp_path, case):
 
 
 def test_a_saved_model_can_be_taken_up_again(tmp_path):
-    """And is as near to the truth as it says, which the sets promise but for a chance of delta = 0.1."""
+    """Its error is at most the saved eta; this may fail with probability delta = 0.1, but not for this seed."""
     assert run("estimate-model", *RIVER3, "--eta", 0.5, "--seed", 0, "--out", tmp_path / "m.npz").exit_code == 0
     with np.load(tmp_path / "m.npz") as saved:
         model = gosprl.EmpiricalModel.from_counts(

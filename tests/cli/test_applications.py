@@ -138,7 +138,7 @@ def test_stopped_before_exits_with_1_and_tells_what_it_has():
 
 
 class Fragile(gym.Env):
-    """Breaks after 30 steps."""
+    """An environment that raises after 30 steps."""
 
     observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
 
@@ -201,7 +201,7 @@ def test_an_internal_error_exits_with_70(monkeypatch):
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["table", "json"])
 def test_ctrl_c_in_a_terminal_prints_and_saves_what_is_known_and_exits_with_130(tmp_path, as_json):
-    """While it goes on there is a line that says what is done, and how many steps of it."""
+    """A live line shows what is being done, and the number of steps."""
     json_of("estimate-model", *RIVER3, "--eta", 0.5, "--seed", 0)  # compiles, if that has still to be done
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
     arguments = ["estimate-model", *RIVER3, "--eta", "0.0001", "--seed", "0", "--out", str(tmp_path / "model.npz")]
@@ -240,7 +240,7 @@ def test_ctrl_c_in_a_terminal_prints_and_saves_what_is_known_and_exits_with_130(
 
 
 def plain(text):
-    """Without the codes that move and colour."""
+    """Return the text without terminal control codes."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 

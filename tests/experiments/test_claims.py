@@ -1,4 +1,4 @@
-"""Verdicts on made-up runs: each rule must confirm, refuse and abstain."""
+"""Verdicts on made-up runs: each rule must give all three verdicts."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def of(verdicts, beginning):
 
 
 def levels(**changed):
-    """Of algorithms, by name with _ for -; 5000 where nothing is said."""
+    """Return the mean steps of each algorithm, given by name with _ for -; 5000 for the others."""
     known = LEVELS | {name.replace("_", "-"): value for name, value in changed.items()}
     return lambda case, name: known.get(name, 5000)
 

@@ -1,4 +1,4 @@
-"""The engine of `gosprl reproduce`, on experiments that take a second: nothing is made twice, lost or overwritten."""
+"""`reproduce` on experiments that take a second: no run is made twice, deleted or overwritten."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def catalogue(monkeypatch):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The jobs that are executed, in their order."""
+    """Record the jobs that are executed, in order."""
     jobs = []
 
     def execute(job):
@@ -125,7 +125,7 @@ def test_what_was_interrupted_goes_on(tmp_path, made, after):
 
 @pytest.mark.parametrize("case", [ENDLESS, replace(ERROR, horizon=10**12)], ids=["collecting", "measuring"])
 def test_an_interrupted_run_is_no_run(case):
-    """`collect` gives what it has at Ctrl-C: it must not be taken for a run that came to its limit."""
+    """`collect` returns a result at Ctrl-C, which must not be stored as a run that was stopped at max_steps."""
     sweep.execute(Job(replace(case, horizon=min(100, case.horizon)), "gosprl", 0, max_steps=10))  # compiles
 
     def interrupt():

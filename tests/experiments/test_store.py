@@ -1,4 +1,4 @@
-"""Runs on disk: what goes in comes out, and nothing else does."""
+"""Runs on disk: loading returns what was stored, and rejects any other file."""
 
 import csv
 import json
@@ -36,7 +36,7 @@ def edited(out, change):
 
 
 def refused(out, job=JOB):
-    """The message with which a run is not loaded; no file changes."""
+    """Return the error of loading a run, which must not change any file."""
     before = files(out)
     with pytest.raises(gosprl.InputError, match="give another --out, or remove") as error:
         store.load(out, "fig", job)

@@ -15,7 +15,7 @@ def table(name, **parameters):
 
 
 def added_up(table, terminals, start):
-    """{(s, a): ({s_next: p}, mean reward)} of a toy-text table, entry by entry."""
+    """Return {(s, a): ({s_next: p}, mean reward)} of a toy-text table, entry by entry."""
     ends = {s_next for rows in table.values() for row in rows.values() for _, s_next, _, done in row if done}
     pairs = {}
     for s, rows in table.items():
@@ -58,7 +58,7 @@ def test_from_gymnasium_adds_up_the_table(name, parameters, start, terminals):
 
 
 def row(mdp, s, a):
-    """({s_next: p}, mean reward) of a pair."""
+    """Return ({s_next: p}, mean reward) of a pair."""
     law = dict(zip(*(part.tolist() for part in mdp.p(s, a)), strict=True))
     return law, mdp.rewards[mdp.rows.index(s, a)]
 
@@ -166,7 +166,7 @@ def test_an_environment_gives_its_table_start_and_name(name, start, terminals):
 
 
 class WithTable(gym.Env):
-    """An environment that says nothing but its table."""
+    """An environment with a table and nothing else."""
 
     P = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 0, 1.0, False)]}}  # noqa: RUF012
 

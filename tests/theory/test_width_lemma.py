@@ -1,4 +1,4 @@
-"""The width lemma of docs/theory/guarded.md: kl's sets lie within Bernstein's, whatever the counts.
+"""The lemma of docs/theory/guarded.md: for all counts, kl's sets lie within Bernstein's.
 
 The first two tests check the lemma's constants with ends from bisection, far beyond the sizes that a model can have in
 memory. The last two check the sets that the families compute.
@@ -30,7 +30,7 @@ def kl(p, q):
 
 
 def largest(p, bound):
-    """The largest q >= p with kl(p, q) <= bound, by bisection: from below, so never too large."""
+    """Return the largest q >= p with kl(p, q) <= bound, by bisection from below, so that it is never too large."""
     low, high = p + 0 * bound, np.ones_like(p + bound)
     for _ in range(70):
         middle = (low + high) / 2
@@ -40,23 +40,23 @@ def largest(p, bound):
 
 
 def counts_of(N):
-    """Counts k in 0..N: the first, the last, and some between."""
+    """Return counts k in 0..N: the first, the last, and some between."""
     few = np.arange(min(N, 10) + 1)
     return np.unique(np.concatenate([few, N - few, (N * np.linspace(0, 1, 9)).astype(np.int64)]))
 
 
 def budget(S, P, N, delta):
-    """x of the lemma: N kl(p_hat, p) is at most this."""
+    """Return x of the lemma, the bound on N kl(p_hat, p)."""
     return np.log(4 * S * P / delta) + 0.5 * np.log(np.pi * N + 1)
 
 
 def logarithm(S, A, N, delta):
-    """L of the paper's radius."""
+    """Return L of the paper's radius."""
     return np.log(2 * S * A * N / delta)
 
 
 def unseen_end(P, N, delta):
-    """The upper end of one successor not seen in N visits."""
+    """Return u of the lemma, the upper end of one successor not seen in N visits."""
     l_0 = np.log(20 * P / delta)
     q = -np.expm1(-l_0 / N)
     return -np.expm1(-(l_0 - np.log(q)) / N)
@@ -82,7 +82,7 @@ def test_kl_ends_are_within_bernstein_ends_at_all_sizes(delta, N):
 
 
 def a_model(S, A, seed, *, closed):
-    """A model whose rows have all numbers of visits in VISITS, with random frequencies of up to four successors."""
+    """Return a model with all numbers of visits in VISITS, and random frequencies of up to four successors per row."""
     rng = np.random.default_rng(seed)
     exists = rng.random((S, A)) < 0.8
     exists[:, 0] = True
@@ -112,7 +112,7 @@ def test_kl_sets_are_within_bernstein_sets(S, A, closed):
 
 
 def test_kl_ends_are_those_of_the_lemma():
-    """The lemma is about the budget x that the page states: the code's ends are the ends for it."""
+    """The code computes the ends for the x and u that the page states."""
     model = a_model(40, 3, seed=0, closed=False)
     S, P = model.num_states, len(model.rows)
     ptr, _, count, _ = model.stored()
