@@ -54,10 +54,10 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
         p = np.diff(cuts[pair], axis=1, prepend=0.0, append=1.0)
         below = np.where(s_next == start, p, 0.0).sum(axis=1) < RETURN
         p[below] *= 1 - RETURN
-        mixed = pair[below]
-        pair = np.append(np.repeat(pair, branching), mixed)
-        s_next = np.append(s_next.ravel(), np.full(len(mixed), start))
-        return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(mixed), RETURN))
+        raised = pair[below]
+        pair = np.append(np.repeat(pair, branching), raised)
+        s_next = np.append(s_next.ravel(), np.full(len(raised), start))
+        return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(raised), RETURN))
 
     step = max(1, BLOCK // branching)
     blocks = (block(np.arange(i, min(i + step, pairs))) for i in range(0, pairs, step))
