@@ -1,4 +1,4 @@
-"""Validation of users' input: each function returns the checked value or raises `InputError` naming the argument."""
+"""Validation of input: each function returns the checked value, or raises an `InputError` that names the argument."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,19 @@ T = TypeVar("T")
 
 
 def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: str) -> NDArray[np.int64]:
-    """`value` as an int64 array whose entries all lie in [low, high), or are at least `low`."""
+    """Return `value` as an int64 array with entries in [low, high), or at least `low` if `high` is None.
+
+    Parameters
+    ----------
+    name
+        The argument, for the error.
+    value
+        Numbers; floats are accepted if they are whole.
+    low, high
+        The range.
+    meaning
+        What the numbers are, for the error: "states", "actions", ...
+    """
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -37,7 +49,7 @@ def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: s
 
 
 def floats(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """`value` as a float64 array."""
+    """Return `value` as a float64 array."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -45,8 +57,8 @@ def floats(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def index(name: str, value: ArrayLike, size: int, meaning: str) -> int:
-    """`value` as one int in [0, size)."""
-    if type(value) is int and 0 <= value < size:  # what loops call with
+    """Return `value` as one int in [0, size)."""
+    if type(value) is int and 0 <= value < size:  # the common case, called in loops
         return value
     array = integers(name, value, 0, size, meaning)
     if array.ndim:
@@ -55,50 +67,62 @@ def index(name: str, value: ArrayLike, size: int, meaning: str) -> int:
 
 
 def whole(name: str, value: Any, low: int) -> int:
-    """`value` as an int not below `low`."""
+    """Return `value` as an int that is at least `low`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise InputError(f"{name}: expected a whole number >= {low}, got {value!r}")
     return int(value)
 
 
 def positive(name: str, value: Any) -> float:
-    """`value` as a positive finite float."""
+    """Return `value` as a positive finite float."""
     if not _is_real(value) or not 0 < value < np.inf:
         raise InputError(f"{name}: expected a positive finite number, got {value!r}")
     return float(value)
 
 
 def number(name: str, value: Any) -> float:
-    """`value` as a finite float."""
+    """Return `value` as a finite float."""
     if not _is_real(value) or not np.isfinite(value):
         raise InputError(f"{name}: expected a finite number, got {value!r}")
     return float(value)
 
 
 def open_unit(name: str, value: Any) -> float:
-    """`value` as a float strictly between 0 and 1."""
+    """Return `value` as a float strictly between 0 and 1."""
     if not _is_real(value) or not 0 < value < 1:
         raise InputError(f"{name}: expected a number strictly between 0 and 1, got {value!r}")
     return float(value)
 
 
 def choice(name: str, value: Any, known: Mapping[str, T]) -> T:
-    """The entry of `known` under `value`."""
+    """Return the entry of `known` whose name is `value`."""
     if not isinstance(value, str) or value not in known:
         raise unknown(name, value, known)
     return known[value]
 
 
 def memory(what: str, size: int, instead: str) -> None:
-    """Refuse what takes `size` bytes, of a machine that has fewer; before any of it is allocated."""
-    there = machine_memory()
-    if size > there:
+    """Raise `InputError` if `size` bytes exceed the memory of the machine; called before anything is allocated.
+
+    Parameters
+    ----------
+    what
+        The argument and what is to be allocated, for the error.
+    size
+        Bytes.
+    instead
+        What the user can do, for the error.
+    """
+    available = machine_memory()
+    if size > available:
         needed = f"{size / 1e9:.3g}" if size < 1e300 else "over 1e291"
-        raise InputError(f"{what}: needs about {needed} GB of memory, of {there / 1e9:.3g} GB there are; {instead}")
+        raise InputError(
+            f"{what}: needs about {needed} GB of memory, but there are {available / 1e9:.3g} GB; {instead}"
+        )
 
 
 def machine_memory() -> float:
-    """Bytes of memory that the machine has; inf where it does not say."""
+    """Return the memory of the machine in bytes; inf if unknown."""
     try:
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -107,7 +131,7 @@ def machine_memory() -> float:
 
 
 def unknown(name: str, value: Any, known: Iterable[str]) -> InputError:
-    """The error for a name that is not among the known ones."""
+    """Return the error for a name that is not among the known ones."""
     return InputError(f"{name}: {value!r} is not known; known are {', '.join(sorted(known))}")
 
 

@@ -1,4 +1,4 @@
-"""The exceptions of gosprl. Every one of them is a `GosprlError`."""
+"""The exceptions of gosprl; all of them are `GosprlError`s."""
 
 from typing import TYPE_CHECKING
 
@@ -11,19 +11,26 @@ class GosprlError(Exception):
 
 
 class InputError(GosprlError, ValueError):
-    """An argument is not what was asked for; the message names it, what was expected, and what was got."""
+    """An argument is invalid; the message names it, what was expected, and what was got."""
 
 
 class PrecisionError(GosprlError, ArithmeticError):
-    """A numerical certificate could not be reached, for instance a precision below what doubles can show."""
+    """A numerical certificate was not reached, for example because the precision is too high for doubles."""
 
 
 class CollectionError(GosprlError, RuntimeError):
-    """A run failed on the way; `result` holds everything collected until then."""
+    """A run failed.
+
+    Attributes
+    ----------
+    result
+        Everything collected until then.
+    """
 
     def __init__(self, message: str, result: "Result") -> None:
         super().__init__(message)
         self.result = result
 
     def __reduce__(self) -> tuple[type, tuple[str, "Result"]]:
-        return type(self), (str(self), self.result)  # so that worker processes can raise it
+        """Return how to pickle the error, so that worker processes can raise it."""
+        return type(self), (str(self), self.result)

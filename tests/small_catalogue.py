@@ -1,4 +1,4 @@
-"""A catalogue of experiments that take a second, and a page, in place of the real ones; and runs that go wrong."""
+"""A catalogue of experiments that take a second, and a page, in place of the real ones; some runs fail."""
 
 import os
 from types import ModuleType
@@ -63,7 +63,7 @@ GOOD = ("river", "trap", "error")
 
 
 def modules(names=tuple(EXPERIMENTS)):
-    """What `gosprl.experiments` is to find instead of its own modules, by name."""
+    """Return replacements of modules of `gosprl.experiments`, by name."""
     catalogue, page = ModuleType("gosprl.experiments.catalogue"), ModuleType("gosprl.experiments.page")
     catalogue.EXPERIMENTS = {name: EXPERIMENTS[name] for name in names}
     page.Report, page.summary, page.write = Report, summary, write
@@ -71,7 +71,7 @@ def modules(names=tuple(EXPERIMENTS)):
 
 
 def files(folder):
-    """Every file below a folder with its bytes."""
+    """Return every file below a folder with its bytes."""
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
@@ -82,7 +82,7 @@ def fails_on_seed_1(job):
 
 
 def dies_on_seed_1(job):
-    """Only in a process of its own: the tests go on."""
+    """End the process, if it is a worker: the tests continue."""
     if job.seed == 1:
         os._exit(7)
     return sweep.execute(job)

@@ -1,4 +1,4 @@
-"""The checks of input, as far as no test of a function that uses them shows it."""
+"""The checks of input that the tests of their callers do not cover."""
 
 import numpy as np
 import pytest

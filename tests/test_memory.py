@@ -45,7 +45,7 @@ def test_absurd_sizes_are_refused_at_once(name):
     tracemalloc.start()
     begin = time.perf_counter()
     with pytest.raises(
-        InputError, match=rf"^{what}.*needs about ([\d.e+]+|over 1e291) GB of memory, of .* GB there are; "
+        InputError, match=rf"^{what}.*needs about ([\d.e+]+|over 1e291) GB of memory, but there are .* GB; "
     ):
         build()
     seconds = time.perf_counter() - begin
@@ -81,7 +81,7 @@ SMALL = {  # with a machine of a megabyte
     ),
     "a table with gaps": (
         lambda: TabularMDP.from_gymnasium({0: {0: [(1.0, 200_000, 0.0, False)]}}, terminals="keep"),
-        r"P: rewards \[S, A\] = \[200001, 1\]",
+        r"env: rewards \[S, A\] = \[200001, 1\]",
         "0.0016",
         "gaps",
     ),
@@ -106,7 +106,7 @@ def test_the_message_names_the_size_and_a_way_out(name, monkeypatch):
     build, what, size, way_out = SMALL[name]
     monkeypatch.setattr(_checks, "machine_memory", lambda: 1e6)
     with pytest.raises(
-        InputError, match=rf"^{what}.* needs about {size} GB of memory, of 0\.001 GB there are; .*{way_out}"
+        InputError, match=rf"^{what}.* needs about {size} GB of memory, but there are 0\.001 GB; .*{way_out}"
     ):
         build()
 

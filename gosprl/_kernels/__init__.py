@@ -89,7 +89,7 @@ from gosprl._kernels.graph import (
     sift_up,
 )
 from gosprl._kernels.intervals import kl_end, kl_intervals, kl_means, kl_upper, unseen_cap, unseen_end
-from gosprl._kernels.need import COLLECTED, MISSING, UNMET_STATES, VERSION, Ledger, note, note_many, recount
+from gosprl._kernels.need import Ledger, note, note_many, recount
 from gosprl._kernels.operator import Frozen, accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 from gosprl._kernels.sets import Sets, check_rows, is_open, replace_rows, stays_alive
 from gosprl._kernels.ssp import direct_start, evaluate, extrapolate, rounding_error, solve
@@ -99,7 +99,6 @@ from gosprl._kernels.walk import Course, Dynamics, drawn_row, under_sampled_row,
 __all__ = [
     "APPLIED",
     "CLOSED",
-    "COLLECTED",
     "CONVERGED",
     "COUNTED",
     "DEAD",
@@ -111,7 +110,6 @@ __all__ = [
     "HISTORY",
     "INVALID",
     "LINKS",
-    "MISSING",
     "NEWEST",
     "NO_ROOM",
     "OUT_OF_SWEEPS",
@@ -123,11 +121,9 @@ __all__ = [
     "TIE",
     "TINY",
     "TOUCHED",
-    "UNMET_STATES",
     "UNPLACED_MASS",
     "UPDATES",
     "USED",
-    "VERSION",
     "Counts",
     "Course",
     "Dynamics",

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from gosprl._kernels._jit import jit
 from gosprl._kernels.constants import COUNTED
 from gosprl._kernels.counts import record
-
-UNMET_STATES, MISSING, COLLECTED, VERSION = range(4)  # in `Ledger.totals`
+from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 
 
 class Ledger(NamedTuple):

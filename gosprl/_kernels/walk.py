@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from gosprl._kernels._jit import jit
 from gosprl._kernels.constants import FIRST_CAPACITY, FOREIGN, INVALID, NO_ROOM
 from gosprl._kernels.counts import CLOSED, USED
-from gosprl._kernels.need import UNMET_STATES, note
+from gosprl._kernels.need import note
 from gosprl.collecting import rules
-from gosprl.collecting.rules import FOUND, GOES_ON, HANDED_BACK, NO_ROW
+from gosprl.collecting.rules import FOUND, GOES_ON, HANDED_BACK, NO_ROW, UNMET_STATES
 
 why_ended = jit(rules.why_ended)
 under_sampled_row = jit(rules.under_sampled_row)

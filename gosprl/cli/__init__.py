@@ -2,7 +2,7 @@
 
 
 def main() -> None:
-    """The `gosprl` command."""
+    """Run the `gosprl` command."""
     from gosprl.cli.app import main as run
 
     run()

@@ -1,4 +1,4 @@
-"""From an application to the terminal: walk, print the answer or the JSON object, save it, exit."""
+"""Run an application, print its answer or a JSON object, save it, and exit with the documented status."""
 
 import json
 import math
@@ -18,12 +18,12 @@ import gosprl
 from gosprl import applications
 from gosprl.cli.shared import facts, live, out, print_error, summary
 
-LISTED = 50  # states of a policy that are printed
+LISTED = 50  # the largest number of states whose policy is printed
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Where to walk, how, and what to do with the answer: what all verbs have."""
+class Request:
+    """The options that all verbs share: the system, how to collect, and what to do with the answer."""
 
     env: str
     system: Any
@@ -38,56 +38,71 @@ class Asked:
 
 def run(
     doing: str,
-    asked: Asked,
+    request: Request,
     application: Callable[..., Any],
     options: dict[str, Any],
     more: Callable[[Any], dict[str, Any]] = lambda answer: {},
     listed: tuple[str, ...] = (),
 ) -> NoReturn:
-    """Walk, print and save what came of it, and exit with the status that says whether that was all.
+    """Run an application, print and save its answer, and exit.
 
+    Parameters
+    ----------
+    doing
+        A word for the progress line.
+    request
+        The options that all verbs share.
+    application
+        The function of `gosprl.applications`.
+    options
+        Its own options.
     more
-        What to tell beside the answer's own fields.
+        Returns further entries of the output, beside the answer's own fields.
     listed
-        Which of the things told to print for every state: `policy` first.
+        The entries to print for every state, `policy` first.
+
+    Raises
+    ------
+    typer.Exit
+        0: the answer is complete, 1: stopped before, 2: input error, 130: interrupted.
     """
-    _check_out(asked)
-    walk = {key: getattr(asked, key) for key in ("seed", "delta", "confidence", "max_steps")}
+    _check_out(request)
+    walk = {key: getattr(request, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:
-            answer = application(asked.system, progress=bar, **walk, **options)
+            answer = application(request.system, progress=bar, **walk, **options)
     except gosprl.CollectionError as error:
-        _end_failed(asked, error)
-    told = _ending(asked, answer, answer.collected.seed) | _answered(answer) | more(answer)
-    shown = [facts(asked.env, [*answer.lines(), *answer.ending()]), *([_per_state(told, listed)] if listed else [])]
-    _print_and_save(asked, told, shown)
+        _end_failed(request, error)
+    output = _ending(request, answer, answer.collected.seed) | _answered(answer) | more(answer)
+    shown = [facts(request.env, [*answer.lines(), *answer.ending()]), *([_per_state(output, listed)] if listed else [])]
+    _print_and_save(request, output, shown)
     raise typer.Exit(130 if answer.stop == "interrupted" else 0 if answer.reached else 1)
 
 
-def _end_failed(asked: Asked, error: gosprl.CollectionError) -> NoReturn:
-    """There is no answer, but what was collected before the run failed."""
+def _end_failed(request: Request, error: gosprl.CollectionError) -> NoReturn:
+    """Print and save what was collected before the run failed, and exit."""
     print_error(error)
     result = error.result
-    told = _ending(asked, result, result.seed) | {"error": str(error)} | _transitions(result.model)
-    _print_and_save(asked, told, [summary(asked.env, result)])
+    output = _ending(request, result, result.seed) | {"error": str(error)} | _transitions(result.model)
+    _print_and_save(request, output, [summary(request.env, result)])
     raise typer.Exit(2 if isinstance(error.__cause__, gosprl.InputError) else 1)
 
 
-def _ending(asked: Asked, ended: applications.Answer | gosprl.Result, seed: int | None) -> dict[str, Any]:
-    told = {"env": asked.env, "steps": ended.steps, "stop": ended.stop, "guarantee": str(ended.guarantee)}
-    return {**told, "seed": seed}
+def _ending(request: Request, ended: applications.Answer | gosprl.Result, seed: int | None) -> dict[str, Any]:
+    output = {"env": request.env, "steps": ended.steps, "stop": ended.stop, "guarantee": str(ended.guarantee)}
+    return {**output, "seed": seed}
 
 
 def _answered(answer: applications.Answer) -> dict[str, Any]:
-    """The fields of an answer; a model is told as its transitions."""
-    told: dict[str, Any] = {}
+    """Return the fields of an answer; a model is replaced by its transitions."""
+    output: dict[str, Any] = {}
     for field in fields(answer):
         value = getattr(answer, field.name)
         if isinstance(value, gosprl.EmpiricalModel):
-            told |= _transitions(value)
+            output |= _transitions(value)
         elif field.name not in ("collected", "guarantee") and not field.name.startswith("_"):
-            told[field.name] = value
-    return told
+            output[field.name] = value
+    return output
 
 
 def _transitions(model: gosprl.EmpiricalModel) -> dict[str, Any]:
@@ -95,7 +110,7 @@ def _transitions(model: gosprl.EmpiricalModel) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: lists, and null for what is no number."""
+    """Return a value that JSON can represent: lists for arrays, None for inf and nan."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, (np.ndarray, np.generic)):
@@ -105,42 +120,44 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _per_state(told: dict[str, Any], listed: tuple[str, ...]) -> Table:
-    """Of every state with a policy, or the first of them, what is `listed`."""
-    states = np.flatnonzero(told["policy"] >= 0)
-    left = len(states) - LISTED
-    caption = f"and {left:,} states more: --json and --out have all" if left > 0 else None
+def _per_state(output: dict[str, Any], listed: tuple[str, ...]) -> Table:
+    """Return a table of the `listed` entries of every state with a policy, at most LISTED states."""
+    states = np.flatnonzero(output["policy"] >= 0)
+    omitted = len(states) - LISTED
+    caption = f"and {omitted:,} more states: --json and --out have all" if omitted > 0 else None
     table = Table(box=SIMPLE_HEAD, caption=caption)
     for title in ("state", *("action" if name == "policy" else name for name in listed)):
         table.add_column(title, justify="right")
     for s in states[:LISTED].tolist():
-        table.add_row(str(s), *(f"{told[name][s]:.4g}" for name in listed))
+        table.add_row(str(s), *(f"{output[name][s]:.4g}" for name in listed))
     return table
 
 
-def _check_out(asked: Asked) -> None:
-    """Refuse, before any work, a file that could not be written after it."""
-    file = asked.save
+def _check_out(request: Request) -> None:
+    """Raise `InputError` before any work if the file could not be written after it."""
+    file = request.save
     if file is None:
         return
     if file.suffix != ".npz":
         raise gosprl.InputError(f"out: expected the name of an .npz file, got {file}")
-    if file.exists() and not asked.force:
-        raise gosprl.InputError(f"out: {file} exists; another name, or --force to overwrite it")
+    if file.exists() and not request.force:
+        raise gosprl.InputError(
+            f"out: expected a new file, but {file} exists; give another name, or --force to overwrite it"
+        )
     if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise gosprl.InputError(f"out: {file} cannot be written; is its directory there, and yours?")
+        raise gosprl.InputError(f"out: {file} cannot be written; check that its directory exists and is writable")
 
 
-def _print_and_save(asked: Asked, told: dict[str, Any], shown: list[Table]) -> None:
-    if asked.as_json:
-        print(json.dumps(_plain(told), allow_nan=False))
+def _print_and_save(request: Request, output: dict[str, Any], shown: list[Table]) -> None:
+    if request.as_json:
+        print(json.dumps(_plain(output), allow_nan=False))
     else:
         out.print(*shown, sep="")
-    if asked.save is None:
+    if request.save is None:
         return
-    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in told.items() if value is not None}
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in output.items() if value is not None}
     try:
-        with asked.save.open("wb" if asked.force else "xb") as file:
+        with request.save.open("wb" if request.force else "xb") as file:
             np.savez(file, **arrays)
     except OSError as error:
-        raise gosprl.InputError(f"out: {asked.save} could not be written: {error}") from None
+        raise gosprl.InputError(f"out: {request.save} could not be written: {error}") from None

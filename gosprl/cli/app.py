@@ -1,4 +1,4 @@
-"""The command line: the verbs and where they are."""
+"""The command line: all verbs in one application."""
 
 import sys
 from typing import Annotated
@@ -9,9 +9,7 @@ import gosprl
 from gosprl.cli import applications as cli_applications
 from gosprl.cli import collect, domains
 from gosprl.cli import reproduce as cli_reproduce
-from gosprl.cli.shared import (
-    exits,
-)
+from gosprl.cli.shared import exits
 
 app = typer.Typer(
     name="gosprl",
@@ -26,6 +24,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    """Print the version, if asked for."""
     if version:
         print(gosprl.__version__)
         raise typer.Exit()
@@ -38,5 +37,5 @@ cli_reproduce.register(app)
 
 
 def main() -> None:
-    """The `gosprl` command."""
+    """Run the `gosprl` command."""
     sys.exit(app())

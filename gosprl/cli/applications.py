@@ -1,6 +1,7 @@
-"""The verbs of the command line for `gosprl.applications`, one for each function, with the same words.
+"""The verbs for `gosprl.applications`: one for each function, with the same names of options.
 
-Each is its options and a call of `gosprl.cli.answers.run`, which walks, prints, saves and exits.
+Each verb consists of its options and a call of `gosprl.cli.answers.run`, which runs the application, prints, saves and
+exits.
 """
 
 import math
@@ -13,16 +14,16 @@ import typer
 import gosprl
 from gosprl import _checks, applications
 from gosprl.applications.goal_free import row_costs
-from gosprl.cli.answers import Asked, run
+from gosprl.cli.answers import Request, run
 from gosprl.cli.shared import AsJson, Env, MaxSteps, Seed, Settings, array, environment, exits, samples
 from gosprl.systems import as_system
 
 PANEL = "What the samples are for"
 
-Delta = Annotated[float, typer.Option(help="The answer may be wrong with this probability.")]
+Delta = Annotated[float, typer.Option(help="Largest probability that the answer is wrong.")]
 Sets = Annotated[str, typer.Option(help="Confidence sets: kl or bernstein.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE.npz", help="Save the answer as arrays, named as with --json.")
+    Path | None, typer.Option("--out", metavar="FILE.npz", help="Save the answer as arrays, with the names of --json.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite FILE.npz if it exists.")]
 Rewards = Annotated[
@@ -35,13 +36,13 @@ Noise = Annotated[
     str | None,
     typer.Option(
         metavar="bernoulli|none",
-        help="Of these rewards: bernoulli earns 1 with the mean as probability, none the mean.",
+        help="bernoulli: a reward is 1 with the mean as its probability, else 0; none: it is the mean.",
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Make these verbs known to the command line."""
+    """Add these verbs to the command line."""
     for verb in (
         find_treasure,
         estimate_model,
@@ -71,27 +72,32 @@ def find_treasure(
 ) -> None:
     """Search ENV for a reward that may be hidden at any pair.
 
-    Stops at the first reward above THRESHOLD; without one, when every pair has been sampled NEED times, and names the
-    pair with the largest mean. More than one sample is needed where the reward is paid only sometimes.
+    Stops at the first reward above THRESHOLD. Without THRESHOLD, it stops when every pair has been sampled NEED times,
+    and names the pair with the largest mean reward. NEED should be above 1 if the reward is random.
 
     Example: `gosprl find-treasure riverswim6 --threshold 0.5 --seed 0`
 
     Example: `gosprl find-treasure FrozenLake-v1 --threshold 0.5 --need 20 --seed 0 --json`
     """
-    system = _paid(environment(env, settings), rewards, noise, needed=threshold is not None)
-    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
-    run("searching", asked, applications.find_treasure, {"need": samples(need), "threshold": threshold})
+    system = _with_rewards(environment(env, settings), rewards, noise, needed=threshold is not None)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    run("searching", request, applications.find_treasure, {"need": samples(need), "threshold": threshold})
 
 
 def estimate_model(
     env: Env,
-    eta: Annotated[float, typer.Option(help="How far the estimate of each pair's next states may be off.")],
-    norm: Annotated[str, typer.Option(help="l1: in the sum over next states; max: in each of them.")] = "l1",
+    eta: Annotated[float, typer.Option(help="Largest error of the next-state distribution of a pair.")],
+    norm: Annotated[
+        str, typer.Option(help="Norm of the error: l1 (sum over next states) or max (each of them).")
+    ] = "l1",
     rule: Annotated[
-        str, typer.Option(help="When it is enough: certified (by the sets), paper (the printed number) or decreasing.")
+        str,
+        typer.Option(
+            help="When to stop: certified (the sets prove it), paper (printed number of samples) or decreasing."
+        ),
     ] = "certified",
     alpha_b: Annotated[
-        float | None, typer.Option(help="Multiplies the printed number: paper by default 1, decreasing 0.01.")
+        float | None, typer.Option(help="Factor of the printed number; by default 1 with paper, 0.01 with decreasing.")
     ] = None,
     seed: Seed = None,
     delta: Delta = 0.1,
@@ -104,15 +110,15 @@ def estimate_model(
 ) -> None:
     """Estimate the dynamics of every pair of ENV to within ETA (MODEST, RMODEST).
 
-    The answer has the transitions seen (s, a, s_next, count) and `eta`, how far each pair's frequencies may be off.
+    The answer has the transitions seen (s, a, s_next, count) and `eta`, a bound on the error of each pair.
 
     Example: `gosprl estimate-model riverswim6 --eta 0.2 --norm max --seed 0`
 
     Example: `gosprl estimate-model FrozenLake-v1 --eta 0.5 --norm max --seed 0 --json`
     """
-    asked = Asked(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
     options = {"eta": eta, "norm": norm, "rule": rule, "alpha_b": alpha_b}
-    run("estimating the model", asked, applications.estimate_model, options)
+    run("estimating the model", request, applications.estimate_model, options)
 
 
 def estimate_diameter(
@@ -131,31 +137,37 @@ def estimate_diameter(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bound the diameter of ENV from above and below: the longest of the shortest ways between two states.
+    """Bound the diameter of ENV from above and below.
 
-    The answer has `lower` and `diameter`, its bounds, and `values`, optimistic times between all states.
+    The diameter is the largest, over all pairs of states, of the expected steps of the fastest policy from one to the
+    other. The answer has `lower` and `diameter`, its bounds, and `values`, optimistic times between all states.
 
     Example: `gosprl estimate-diameter riverswim6 --epsilon 0.5 --rule certified --seed 0`
     """
-    asked = Asked(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
     options = {"epsilon": epsilon, "rule": rule}
-    run("estimating the diameter", asked, applications.estimate_diameter, options)
+    run("estimating the diameter", request, applications.estimate_diameter, options)
 
 
 def explore_all_goals(
     env: Env,
-    epsilon: Annotated[float, typer.Option(help="How much more than the best a policy may cost.")],
-    c_min: Annotated[float, typer.Option(help="The least cost that will be asked for, in (0, 1].")] = 0.0,
+    epsilon: Annotated[float, typer.Option(help="Largest difference between the costs of a policy and of the best.")],
+    c_min: Annotated[float, typer.Option(help="Smallest cost of a step, in (0, 1].")] = 0.0,
     theta: Annotated[
-        float | None, typer.Option(help="For costs that may be 0: compare with policies at most this much slower.")
+        float | None,
+        typer.Option(
+            help="If costs may be 0: compare with policies that take at most this multiple of the fastest's steps."
+        ),
     ] = None,
-    rule: Annotated[str, typer.Option(help="certified (until the sets prove it) or paper.")] = "certified",
-    diameter: Annotated[float | None, typer.Option(help="Of ENV, or an upper bound, if it is known.")] = None,
+    rule: Annotated[str, typer.Option(help="When to stop: certified (the sets prove it) or paper.")] = "certified",
+    diameter: Annotated[float | None, typer.Option(help="The diameter of ENV or an upper bound, if known.")] = None,
     alpha: Annotated[float | None, typer.Option(help="The constant of the paper's rule, by default 1.")] = None,
     goal: Annotated[int | None, typer.Option(help="Print the policy that goes to this state.")] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npy", help="Of the steps to GOAL, [S] or [S, A], in [c_min, 1]; by default 1."),
+        typer.Option(
+            metavar="FILE.npy", help="Costs of steps on the way to GOAL, [S] or [S, A], in [c_min, 1]; by default 1."
+        ),
     ] = None,
     seed: Seed = None,
     delta: Delta = 0.1,
@@ -166,14 +178,15 @@ def explore_all_goals(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explore ENV until near-optimal policies can be planned for any goal and any costs, without another step.
+    """Explore ENV until near-optimal policies can be planned for any goal and any costs.
 
-    One of C_MIN and THETA must be given. The answer has the transitions seen (s, a, s_next, count), `proved`, by how
-    much more than the best policies may cost, and with GOAL its `policy` and `values`, what that costs from each state.
+    One of C_MIN and THETA must be given. The answer has the transitions seen (s, a, s_next, count) and `proved`, a
+    bound on the difference between the costs of such policies and of the best. With GOAL it also has the `policy` to
+    that state and `values`, its costs from each state.
 
     Example: `gosprl explore-all-goals riverswim --set states=3 --epsilon 1 --c-min 0.5 --goal 2 --seed 0`
     """
-    asked = Asked(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
     options = {
         "epsilon": epsilon,
         "c_min": c_min,
@@ -182,16 +195,18 @@ def explore_all_goals(
         "diameter": diameter,
         "alpha": alpha,
     }
-    more, listed = _for_goal(asked.system, goal, costs, c_min)
-    run("exploring", asked, applications.explore_all_goals, options, more, listed)
+    more, listed = _for_goal(request.system, goal, costs, c_min)
+    run("exploring", request, applications.explore_all_goals, options, more, listed)
 
 
 def learn_policy(
     env: Env,
     gamma: Annotated[float, typer.Option(help="Discount, in (0, 1).")],
-    epsilon: Annotated[float, typer.Option(help="How much less than the best the policy may earn.")],
+    epsilon: Annotated[
+        float, typer.Option(help="Largest difference between the values of the best policy and of this one.")
+    ],
     allocation: Annotated[
-        str, typer.Option(help="Samples: bespoke (where good policies need them) or uniform.")
+        str, typer.Option(help="Where to sample: bespoke (where good policies need it) or uniform.")
     ] = "bespoke",
     rewards: Rewards = None,
     noise: Noise = None,
@@ -206,23 +221,23 @@ def learn_policy(
 ) -> None:
     """Learn a policy for the discounted rewards of ENV, within EPSILON of the best from every state.
 
-    Rewards must be in [0, 1]. The answer has the `policy`, and what it earns from each state: at least `lower`, and
-    none earns more than `upper`.
+    Rewards must be in [0, 1]. The answer has the `policy`, `lower` bounds on its values and `upper` bounds on the
+    values of any policy, from each state.
 
     Example: `gosprl learn-policy riverswim6 --gamma 0.9 --epsilon 1 --seed 0`
     """
-    system = _paid(environment(env, settings), rewards, noise)
-    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    system = _with_rewards(environment(env, settings), rewards, noise)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
     options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
-    run("learning a policy", asked, applications.learn_policy, options, listed=("policy", "lower", "upper"))
+    run("learning a policy", request, applications.learn_policy, options, listed=("policy", "lower", "upper"))
 
 
 def best_state(
     env: Env,
-    budget: Annotated[
-        int | None, typer.Option(help="Decide with so many samples; by default until DELTA is reached.")
-    ] = None,
-    epsilon: Annotated[float, typer.Option(help="Without a budget: a state this much below the best will do.")] = 0.0,
+    budget: Annotated[int | None, typer.Option(help="Number of samples; by default as many as DELTA needs.")] = None,
+    epsilon: Annotated[
+        float, typer.Option(help="Without BUDGET: accept a state whose mean is this much below the best.")
+    ] = 0.0,
     rewards: Rewards = None,
     noise: Noise = None,
     seed: Seed = None,
@@ -234,23 +249,23 @@ def best_state(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the state of ENV with the largest mean reward.
+    """Identify the state of ENV with the largest mean reward.
 
-    With a BUDGET by Successive Rejects; without, by elimination until it is the best with probability 1 - DELTA.
-    Rewards must be in [0, 1], and the same for all actions of a state, as --rewards with an array [S] makes them.
+    With BUDGET, by Successive Rejects. Without BUDGET, by elimination until it is the best with probability 1 - DELTA.
+    Rewards must be in [0, 1], and the same for all actions of a state, as with an array [S] in --rewards.
 
     Example: `gosprl best-state riverswim6 --rewards means.npy --noise bernoulli --budget 500 --seed 0`
 
     Example: `gosprl best-state FrozenLake-v1 --epsilon 0.2 --delta 0.05 --seed 0`
     """
-    system = _paid(environment(env, settings), rewards, noise)
-    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
-    run("comparing states", asked, applications.best_state, {"budget": budget, "epsilon": epsilon})
+    system = _with_rewards(environment(env, settings), rewards, noise)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    run("comparing states", request, applications.best_state, {"budget": budget, "epsilon": epsilon})
 
 
 def estimate_rewards(
     env: Env,
-    epsilon: Annotated[float, typer.Option(help="How far the mean reward of each pair may be off.")],
+    epsilon: Annotated[float, typer.Option(help="Largest error of the mean reward of a pair.")],
     rewards: Rewards = None,
     noise: Noise = None,
     seed: Seed = None,
@@ -264,26 +279,28 @@ def estimate_rewards(
 ) -> None:
     """Estimate the mean reward of every pair of ENV to within EPSILON.
 
-    Rewards must be in [0, 1]. The answer has `rewards` and `radius`, how far each may be off.
+    Rewards must be in [0, 1]. The answer has `rewards` and `radius`, a bound on the error of each.
 
     Example: `gosprl estimate-rewards riverswim6 --noise bernoulli --epsilon 0.2 --seed 0`
     """
-    system = _paid(environment(env, settings), rewards, noise)
-    asked = Asked(env, system, seed, delta, confidence, max_steps, save, force, as_json)
-    run("estimating rewards", asked, applications.estimate_rewards, {"epsilon": epsilon})
+    system = _with_rewards(environment(env, settings), rewards, noise)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    run("estimating rewards", request, applications.estimate_rewards, {"epsilon": epsilon})
 
 
-def _paid(system: Any, file: Path | None, noise: str | None, needed: bool = True) -> Any:
-    """The system with the rewards that were given, or its own."""
+def _with_rewards(system: Any, file: Path | None, noise: str | None, needed: bool = True) -> Any:
+    """Return the system with the given rewards, or with its own."""
     if not isinstance(system, gosprl.TabularMDP):
         if file is not None or noise is not None:
-            raise gosprl.InputError("rewards, noise: only for our own domains; a Gymnasium environment has its own")
+            raise gosprl.InputError(
+                "rewards, noise: expected one of our own domains; a Gymnasium environment has its own rewards"
+            )
         return system
     if file is not None:
         return system.with_rewards(array("rewards", file), noise or system.noise)
     if system.rewards is None and (needed or noise is not None):
         raise gosprl.InputError(
-            f"rewards: {system.name} has none; give them, --rewards FILE.npy with means [S, A] = "
+            f"rewards: expected --rewards FILE.npy, as {system.name} has none: means [S, A] = "
             f"({system.num_states}, {system.num_actions}) or [S] = ({system.num_states},), in [0, 1]"
         )
     if noise is None or system.rewards is None:
@@ -294,10 +311,10 @@ def _paid(system: Any, file: Path | None, noise: str | None, needed: bool = True
 def _for_goal(
     system: Any, goal: int | None, file: Path | None, c_min: float
 ) -> tuple[Callable[[applications.Explored], dict[str, Any]], tuple[str, ...]]:
-    """What to tell of the policy for a goal, and what of that to list; checked now, not after the walk."""
+    """Return what computes the output for a goal, and the entries to list; inputs are checked before the run."""
     if goal is None:
         if file is not None:
-            raise gosprl.InputError("costs: to which goal? Give it as well, --goal STATE")
+            raise gosprl.InputError("costs: expected --goal STATE as well")
         return lambda explored: {}, ()
     costs = None if file is None else array("costs", file)
     rows = as_system(system).model().rows

@@ -100,7 +100,7 @@ def collect(
 
 
 def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:
-    """The map with the visits of each state, shaded."""
+    """Return the map with the visits of each state, shaded."""
     width = len(str(visits.max())) + 1
     text = Text("visits\n")
     state = 0

@@ -1,4 +1,4 @@
-"""The verb `reproduce`: the paper's figures and tables from runs that are kept; `gosprl.experiments` does the work."""
+"""The verb `reproduce`: the paper's figures and tables, made by `gosprl.experiments`."""
 
 import time
 from collections import Counter
@@ -13,18 +13,18 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gosprl.cli.shared import err, exits, out
+from gosprl.cli.shared import err, exits, out, print_table
 
 if TYPE_CHECKING:
     from gosprl.experiments.page import Report
 
 PANEL = "The paper's experiments"
-LISTED = 10  # failures of an experiment that are printed; the page has all
-WINDOW = 3600.0  # seconds over which the speed is averaged: runs differ much
+LISTED = 10  # the largest number of failures of an experiment that are printed; the page has all
+WINDOW = 3600.0  # seconds over which the speed is averaged, as runs differ much in length
 
 
 def register(app: typer.Typer) -> None:
-    """Make this verb known to the command line."""
+    """Add this verb to the command line."""
     app.command(rich_help_panel=PANEL)(exits(reproduce))
 
 
@@ -35,34 +35,34 @@ def reproduce(
         typer.Option(help="Runs of each algorithm in each case.", show_default="30; with --quick 2"),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes; the results do not depend on it.", show_default="one a core")
+        int | None, typer.Option(help="Processes; results do not depend on it.", show_default="one per core")
     ] = None,
     folder: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where runs, figures, tables and the page go.")
+        Path, typer.Option("--out", metavar="DIR", help="Directory for runs, figures, tables and the page.")
     ] = Path("reproduction"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="A look within minutes: few cases, short runs. Needs a DIR of its own.")
+        bool, typer.Option("--quick", help="Few cases and short runs, within minutes. Needs a DIR of its own.")
     ] = False,
 ) -> None:
-    """Reproduce the paper's figures and tables, and say of each claim whether it was confirmed.
+    """Reproduce the paper's figures and tables, and judge its claims.
 
-    Every run is kept in DIR as soon as it is made, and never made again: after Ctrl-C or a crash the same command goes
-    on, and with more --runs only the new ones are made. At the end DIR/NAME has figure.png, figure.pdf, summary.csv
-    (means and quantiles) and runs.csv (one row a run), and DIR/index.html is a page with all that DIR has. The same
-    command gives the same files.
+    Every run is stored in DIR when it ends, and is not made again: after Ctrl-C or a crash the same command continues,
+    and with more --runs only the new ones are made. At the end DIR/NAME has figure.png, figure.pdf, summary.csv (means
+    and quantiles) and runs.csv (one row per run), and DIR/index.html shows everything in DIR. The same command gives
+    the same files.
 
     NAME is one of
 
     - `table-dynamics`: steps with known dynamics, beside the bounds B·D and Σ b(s)·D_s
-    - `table-costs`: steps and visits of a trap, without and with a cost that keeps away from it
-    - `fig-treasure`, `fig-treasure-more`: states that have all they need, over time
+    - `table-costs`: steps and visits of a trap, without and with a cost of the trap
+    - `fig-treasure`, `fig-treasure-more`: the proportion of states whose need is met, over time
     - `fig-garnet`: steps on random systems with random needs
     - `fig-modest`: error of the estimated model, over time
-    - `fig-diameter`, `fig-states`: steps as the diameter, the number of states grows
+    - `fig-diameter`, `fig-states`: steps against the diameter, and against the number of states
     - `fig-aggregation`: all goals at once, or one at a time
 
-    Exit status 0 if all was made and drawn, 1 if a run or a figure failed (the same command tries it again), 2 if DIR
-    or an option cannot be used, 130 after Ctrl-C.
+    Exit status 0 if everything was made and drawn, 1 if a run or a figure failed (the same command repeats it), 2 if
+    DIR or an option is invalid, 130 after Ctrl-C.
 
     Example: `gosprl reproduce fig-garnet --quick --out look`
 
@@ -81,7 +81,7 @@ def reproduce(
         raise typer.Exit(130) from None
     for report in reports:
         _print_failed(report)
-    out.print(_table(reports, before, store.counts(folder)))
+    print_table(_table(reports, before, store.counts(folder)))
     page = folder / "index.html"
     if page.exists():
         out.print(f"page: {escape(str(page))}", soft_wrap=True, highlight=False)
@@ -90,11 +90,11 @@ def reproduce(
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, str], None]]:
-    """Progress: a bar over all runs on a terminal, elsewhere a line every tenth of them."""
+    """Show the progress: a bar over all runs on a terminal, otherwise a line after every tenth of them."""
     if not err.is_terminal:
         yield _lines()
         return
-    times = (TimeElapsedColumn(), TextColumn("gone,"), TimeRemainingColumn(), TextColumn("left"))
+    times = (TimeElapsedColumn(), TextColumn("elapsed,"), TimeRemainingColumn(), TextColumn("left"))
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("runs,"), *times, TextColumn("{task.description}"))
     with Progress(*columns, console=err, transient=True, speed_estimate_period=WINDOW) as bar:
         task = bar.add_task("", visible=False)
@@ -131,7 +131,7 @@ def _print_failed(report: "Report") -> None:
 
 
 def _table(reports: "list[Report]", before: dict[str, int], after: dict[str, int]) -> Table:
-    """What was made, and how the paper's claims fared."""
+    """Return a table of the runs made, and of the verdicts on the paper's claims."""
     from gosprl.experiments.claims import VERDICTS
 
     table = Table(box=SIMPLE_HEAD)
@@ -147,9 +147,9 @@ def _table(reports: "list[Report]", before: dict[str, int], after: dict[str, int
 
 
 def _verdicts(report: "Report", words: Sequence[str]) -> list[str]:
-    """How many claims came to each verdict; nothing, where the analysis failed."""
+    """Return the number of claims with each verdict; dashes if the analysis failed."""
     try:
-        found = Counter(verdict.verdict for verdict in report.verdicts)
-    except Exception:  # which the report already says
+        number = Counter(verdict.verdict for verdict in report.verdicts)
+    except Exception:  # already part of the report
         return ["-"] * len(words)
-    return [str(found[word]) for word in words]
+    return [str(number[word]) for word in words]

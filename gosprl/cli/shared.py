@@ -1,7 +1,7 @@
-"""What the verbs of the command line share: how they read their arguments, show a run, and end.
+"""Shared by the verbs of the command line: reading arguments, showing a run, exit statuses.
 
-Exit status: 0 done (all that was asked for was reached), 1 stopped before, 2 usage or input error, 70 internal error,
-130 after Ctrl-C.
+Exit status: 0 everything asked for was reached, 1 stopped before, 2 usage or input error, 70 internal error, 130 after
+Ctrl-C.
 """
 
 import functools
@@ -25,6 +25,8 @@ import gosprl
 
 P = ParamSpec("P")
 
+MAX_WIDTH = 10_000  # characters of a table's line
+
 out = Console()
 err = Console(stderr=True)
 
@@ -32,13 +34,13 @@ Env = Annotated[str, typer.Argument(help="A domain (see `gosprl domains`) or the
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of ENV, such as states=6.")
 ]
-Seed = Annotated[int | None, typer.Option(help="Fixes everything random.")]
-MaxSteps = Annotated[int | None, typer.Option(help="Stop after so many steps.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.")]
+MaxSteps = Annotated[int | None, typer.Option(help="Stop after this many steps.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
 def exits(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn what a command raises into the documented exit status."""
+    """Return the command with its exceptions turned into the documented exit statuses."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -53,18 +55,25 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(130) from None
         except Exception:
             traceback.print_exc()
-            err.print("[bold red]internal error:[/] this is a defect of gosprl; the lines above say where")
+            err.print("[bold red]internal error:[/] this is a bug in gosprl; please report it with the traceback above")
             raise typer.Exit(70) from None
 
     return wrapped
 
 
+def print_table(table: Table) -> None:
+    """Print a table of numbers at its natural width: a narrow terminal breaks its lines, but no digit is cut off."""
+    width = out.measure(table, options=out.options.update(width=MAX_WIDTH)).maximum
+    Console(width=max(width, out.width)).print(table)
+
+
 def print_error(error: Exception) -> None:
+    """Print an error in one line on stderr."""
     err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
 
 
 def environment(name: str, settings: list[str] | None) -> Any:
-    """One of our domains, or else a Gymnasium environment, with parameters KEY=VALUE."""
+    """Return one of our domains or a Gymnasium environment by name, with parameters KEY=VALUE."""
     parameters = dict(_setting(text) for text in settings or [])
     family = name.rstrip("0123456789")
     if name in gosprl.envs.names() or family in gosprl.envs.names():
@@ -91,7 +100,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def samples(text: str) -> Any:
-    """What --need says: a number, or the array in a file."""
+    """Return the need given by --need: a number, or the array in a file."""
     if text.endswith(".npy"):
         return array("need", Path(text))
     try:
@@ -101,7 +110,7 @@ def samples(text: str) -> Any:
 
 
 def array(name: str, file: Path) -> NDArray[Any]:
-    """The array in an .npy file that the option `name` gave."""
+    """Return the array in an .npy file, given by the option `name`."""
     try:
         loaded = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -114,7 +123,7 @@ def array(name: str, file: Path) -> NDArray[Any]:
 
 @contextmanager
 def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A live line on a terminal, nothing elsewhere: the columns, then steps and plans; `total` is 1 for a bar."""
+    """Show a live line on a terminal, nothing elsewhere: the columns, then steps and plans; `total` is 1 for a bar."""
     if not err.is_terminal:
         yield None
         return
@@ -129,7 +138,7 @@ def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Calla
 
 
 def facts(env: str, rows: list[tuple[str, str]]) -> Table:
-    """Names and values, those without a value left out."""
+    """Return a table of names and values, without those that have no value."""
     table = Table(title=escape(env), box=SIMPLE_HEAD, show_header=False)
     for name, value in rows:
         if value:
@@ -138,7 +147,7 @@ def facts(env: str, rows: list[tuple[str, str]]) -> Table:
 
 
 def summary(env: str, result: gosprl.Result) -> Table:
-    """What a collection brought."""
+    """Return a table of the outcome of a collection."""
     missing = int((result.unmet["needed"] - result.unmet["have"]).sum())
     return facts(
         env,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.collecting.requirements import Requirement, checked, checked_rows
+from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 from gosprl.model.empirical import EmpiricalModel
 
 if TYPE_CHECKING:
@@ -64,22 +65,22 @@ class Need:
     @property
     def unmet_states(self) -> int:
         """The number of under-sampled states."""
-        return int(self._totals[0])
+        return int(self._totals[UNMET_STATES])
 
     @property
     def missing(self) -> int:
         """Samples missing in all."""
-        return int(self._totals[1])
+        return int(self._totals[MISSING])
 
     @property
     def collected(self) -> int:
         """Needed samples collected so far."""
-        return int(self._totals[2])
+        return int(self._totals[COLLECTED])
 
     @property
     def version(self) -> int:
         """Increased when the requirement, not a sample, changes which states are under-sampled."""
-        return int(self._totals[3])
+        return int(self._totals[VERSION])
 
     @property
     def credit(self) -> float:
@@ -89,7 +90,7 @@ class Need:
     @property
     def met(self) -> bool:
         """Whether nothing is missing, except what was waived."""
-        return bool(self._totals[0] == 0)
+        return bool(self._totals[UNMET_STATES] == 0)
 
     @property
     def proportion_met(self) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 
 GOES_ON, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, TELEPORT, SETTLED, FOUND, DOOR = range(10)
 NO_ROW, INVALID_ROW = -1, -2
+UNMET_STATES, MISSING, COLLECTED, VERSION = range(4)  # the totals of a need (`_kernels.need.Ledger.totals`)
 LEFT_OVER = 1e-6  # probability that a random policy may leave unassigned: more is no distribution
 
 

@@ -1,6 +1,6 @@
 """The paper's domains, by name: `make("four_room43")`, `make("riverswim", states=12)` or `make("riverswim12")`.
 
-The same names with `gosprl/` before and `-v0` behind are Gymnasium environments.
+They are also Gymnasium environments: `gymnasium.make("gosprl/four_room43-v0")`.
 """
 
 import inspect
@@ -34,21 +34,42 @@ _DOMAINS: dict[str, Callable[..., TabularMDP]] = {
     "one_state_modification": lower_bounds.one_state_modification,
     "hard_to_learn": lower_bounds.hard_to_learn,
 }
-_SIZED = re.compile(r"(riverswim|noisy_riverswim|wheel)(\d+)")  # families whose `states` may be part of the name
+_SIZED = re.compile(r"(riverswim|noisy_riverswim|wheel)(\d+)")  # families whose name may end with the number of states
 
 
 def names() -> list[str]:
-    """The names that `make` knows; riverswim, noisy_riverswim and wheel may be followed by their number of states."""
+    """Return the names that `make` knows, sorted.
+
+    riverswim, noisy_riverswim and wheel may be followed by their number of states.
+    """
     return sorted(_DOMAINS)
 
 
 def make(name: str, /, **parameters: Any) -> TabularMDP:
-    """The domain of that name as a `TabularMDP`; the parameters are those of the function that builds it."""
+    """Build a domain by name.
+
+    Parameters
+    ----------
+    name
+        One of `names()`, such as `"four_room43"`, `"riverswim"` or `"riverswim12"`.
+    **parameters
+        Those of the function that builds the domain, such as `states=12`.
+
+    Returns
+    -------
+    TabularMDP
+        The domain.
+
+    Raises
+    ------
+    InputError
+        The name or a parameter is not known, or a parameter is missing.
+    """
     family = name
     sized = _SIZED.fullmatch(name) if isinstance(name, str) else None
     if sized:
         if "states" in parameters:
-            raise InputError(f"states: {name} says it already, got states={parameters['states']!r} as well")
+            raise InputError(f"states: expected none, as {name} sets it, got states={parameters['states']!r}")
         family, parameters["states"] = sized[1], int(sized[2])
     build = _checks.choice("name", family, _DOMAINS)
 
@@ -59,7 +80,7 @@ def make(name: str, /, **parameters: Any) -> TabularMDP:
         raise InputError(f"{unknown[0]}: {family} has no such parameter; its parameters are {listing}")
     missing = [key for key in known if known[key].default is inspect.Parameter.empty and key not in parameters]
     if missing:
-        raise InputError(f"{', '.join(missing)}: {family} cannot be made without; its parameters are {listing}")
+        raise InputError(f"{', '.join(missing)}: expected by {family}, whose parameters are {listing}")
     return build(**parameters)
 
 

@@ -1,15 +1,16 @@
 """The paper's small chains, and two noisy domains for model estimation.
 
-`riverswim` and `toy3` are the paper's, which needs no rewards; `riverswim` has its usual ones. `noisy_riverswim` and
-`wheel` are our own: the paper names them after another one (Tarbouriech et al., 2020) whose definitions could not be
-had, so only their names and sizes are the paper's.
+`riverswim` and `toy3` are defined in the paper, which uses no rewards; `riverswim` has the usual rewards of the
+literature. `noisy_riverswim` and `wheel` are our own definitions: the paper takes these domains from Tarbouriech et al.
+(2020), whose definitions were not available, so only the names and sizes are the paper's.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.mdp.tabular import TabularMDP, check_size
+from gosprl.mdp.parts import check_size
+from gosprl.mdp.tabular import TabularMDP
 
 NOISY_PERIOD = 6  # in noisy_riverswim, the states 2, 2 + 6, 2 + 12, ... are noisy
 NOISY_FIRST = 2
@@ -18,14 +19,21 @@ Parts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[n
 
 
 def riverswim(states: int = 6) -> TabularMDP:
-    """RiverSwim: a chain that is easy to go down and hard to go up. Start 0.
+    """Build RiverSwim: a chain in which moving down is easy and moving up is hard. The start is 0.
 
-    Action 0 (left) goes one state down surely, and stays in state 0. Action 1 (right): in state 0 it stays with 0.4 and
-    goes up with 0.6; in the last state it goes down with 0.4 and stays with 0.6; elsewhere it goes down with 0.05,
-    stays with 0.6, and goes up with 0.35.
+    Action 0 (left) moves one state down with probability 1; in state 0 it stays. Action 1 (right) moves as follows:
 
-    The paper's is reward-free. The rewards here are the usual ones of the literature, without noise: 0.005 for left in
-    state 0, 1 for right in the last state, 0 elsewhere.
+    - state 0: stays with probability 0.4, moves up with 0.6;
+    - the last state: moves down with 0.4, stays with 0.6;
+    - other states: moves down with 0.05, stays with 0.6, moves up with 0.35.
+
+    The paper uses no rewards. Here they are the usual ones of the literature, without noise: 0.005 for left in state 0,
+    1 for right in the last state, 0 elsewhere.
+
+    Parameters
+    ----------
+    states
+        S, at least 2.
     """
     states = _checks.whole("states", states, 2)
     check_size("states", 4 * states)
@@ -35,9 +43,14 @@ def riverswim(states: int = 6) -> TabularMDP:
 
 
 def noisy_riverswim(states: int = 36) -> TabularMDP:
-    """RiverSwim in which both actions of every sixth state (2, 8, 14, ...) lead to a uniform next state. Start 0.
+    """Build a RiverSwim in which every sixth state (2, 8, 14, ...) sends both actions to a uniform next state.
 
-    Our own reconstruction. Communicating: every state leads both up and down, or anywhere.
+    The start is 0. This is our own definition. The MDP is communicating.
+
+    Parameters
+    ----------
+    states
+        S, at least 3.
     """
     states = _checks.whole("states", states, NOISY_FIRST + 1)
     check_size("states", 4 * states + 2 * states * (states // NOISY_PERIOD))
@@ -51,11 +64,16 @@ def noisy_riverswim(states: int = 36) -> TabularMDP:
 
 
 def wheel(states: int = 30) -> TabularMDP:
-    """A hub, state 0, and a rim, states 1 .. S - 1. Start 0.
+    """Build a wheel: a hub, state 0, and a rim, states 1 .. S - 1. The start is the hub.
 
-    At the hub, action 0 (spin) leads to a uniform rim state and action 1 to rim state 1. On the rim, action 0 goes to
-    the next rim state (the last one's next is state 1) with 0.9 and else stays; action 1 returns to the hub with 0.9
-    and else stays. Our own reconstruction. Communicating.
+    At the hub, action 0 (spin) leads to a uniform rim state and action 1 to rim state 1. On the rim, action 0 moves to
+    the next rim state (from the last one to state 1) with probability 0.9 and else stays; action 1 returns to the hub
+    with probability 0.9 and else stays. This is our own definition. The MDP is communicating.
+
+    Parameters
+    ----------
+    states
+        S, at least 2.
     """
     states = _checks.whole("states", states, 2)
     check_size("states", 5 * states)
@@ -75,11 +93,16 @@ def wheel(states: int = 30) -> TabularMDP:
 
 
 def toy3(nu: float = 0.1) -> TabularMDP:
-    """The three-state toy of the paper, whose diameter grows as 1 / nu; four pairs exist. Start 0.
+    """Build the three-state toy of the paper, whose diameter grows as 1 / nu. The start is 0.
 
-    State 0 has one action: to state 1 with nu, else to state 2. State 1 has one: to state 0. State 2 has two: action 0
-    leads to state 1 with nu, else to state 0; action 1 stays. Every step towards state 1 succeeds with nu, so that
-    reaching it takes 1 / nu steps.
+    Four pairs exist. State 0 has one action: to state 1 with probability nu, else to state 2. State 1 has one action:
+    to state 0. State 2 has two: action 0 leads to state 1 with probability nu, else to state 0; action 1 stays. Every
+    step towards state 1 succeeds with probability nu, so reaching it takes 1 / nu expected steps.
+
+    Parameters
+    ----------
+    nu
+        In (0, 1).
     """
     nu = _checks.open_unit("nu", nu)
     s = [0, 0, 1, 2, 2, 2]
@@ -90,7 +113,7 @@ def toy3(nu: float = 0.1) -> TabularMDP:
 
 
 def _river(states: int) -> Parts:
-    """The sparse parts of RiverSwim; moves that cannot happen are there with probability zero."""
+    """Return the sparse parts of RiverSwim; impossible moves are included with probability zero."""
     s = np.arange(states)
     first, last = s == 0, s == states - 1
     up = np.where(first, 0.6, np.where(last, 0.0, 0.35))

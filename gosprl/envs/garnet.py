@@ -1,24 +1,35 @@
-"""Garnets: random MDPs G(S, A, branching), one random distribution over `branching` next states for each pair."""
+"""Garnets: random MDPs G(S, A, branching), in which each pair has `branching` random next states."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp.tabular import Parts, TabularMDP
+from gosprl.mdp.parts import Parts
+from gosprl.mdp.tabular import TabularMDP
 
-BLOCK = 262144  # transitions that are made at once
-RETURN = 0.001  # the least probability of every pair to lead to the start
+BLOCK = 262144  # transitions that are built at once
+RETURN = 0.001  # every pair leads to the start with at least this probability
 
 
 def garnet(states: int, actions: int, branching: int, seed: int | np.random.Generator = 0) -> TabularMDP:
-    """A random MDP in which each pair has `branching` next states. Start 0.
+    """Build a random MDP in which each pair has `branching` next states. The start s_0 is 0.
 
     The next states of a pair are drawn uniformly without replacement; their probabilities are the gaps between
-    `branching - 1` sorted uniforms on [0, 1]. As in the paper, p(s_0|s,a) >= 0.001 for every pair: where it is below,
-    the row becomes 0.999 p + 0.001 e_{s_0}, and may have one more next state. The mixing is our own, the paper gives
-    only the bound. It makes s_0 reachable from everywhere; that s_0 reaches every state, as communicating asks, is left
-    to chance: nearly sure where A * branching is several times log S, as in the paper's experiments.
+    `branching - 1` sorted uniforms on [0, 1]. As in the paper, p(s_0|s,a) >= 0.001 for every pair: where the draw is
+    below, the row becomes 0.999 p + 0.001 e_{s_0}, and may have one more next state. (The paper gives only the bound;
+    the mixing is our own.) So s_0 can be reached from every state. That every state can be reached from s_0, as in a
+    communicating MDP, is not enforced: it holds with high probability where A * branching is several times log S, as
+    in the paper's experiments.
+
+    Parameters
+    ----------
+    states, actions
+        S and A.
+    branching
+        Next states of each pair, at most S.
+    seed
+        A whole number or a numpy Generator.
     """
     states, actions = _checks.whole("states", states, 1), _checks.whole("actions", actions, 1)
     branching = _checks.whole("branching", branching, 1)
@@ -38,15 +49,15 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
     start = 0
 
     def block(pair: NDArray[np.int64]) -> Parts:
-        """The sparse parts of some pairs."""
+        """Return the sparse parts of some pairs."""
         s_next = successors[pair]
         p = np.diff(cuts[pair], axis=1, prepend=0.0, append=1.0)
         below = np.where(s_next == start, p, 0.0).sum(axis=1) < RETURN
         p[below] *= 1 - RETURN
-        mixed = pair[below]
-        pair = np.append(np.repeat(pair, branching), mixed)
-        s_next = np.append(s_next.ravel(), np.full(len(mixed), start))
-        return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(mixed), RETURN))
+        raised = pair[below]
+        pair = np.append(np.repeat(pair, branching), raised)
+        s_next = np.append(s_next.ravel(), np.full(len(raised), start))
+        return pair // actions, pair % actions, s_next, np.append(p.ravel(), np.full(len(raised), RETURN))
 
     step = max(1, BLOCK // branching)
     blocks = (block(np.arange(i, min(i + step, pairs))) for i in range(0, pairs, step))
@@ -61,11 +72,11 @@ def garnet(states: int, actions: int, branching: int, seed: int | np.random.Gene
 
 
 def _distinct(rng: np.random.Generator, pairs: int, branching: int, states: int) -> NDArray[np.int64]:
-    """[pairs, branching] states, each row a uniform draw without replacement."""
+    """Return states [pairs, branching], each row a uniform draw without replacement."""
     if branching * branching > states:
-        # Most rows drawn with replacement would have a repetition: rejecting them would take too long.
+        # Most rows drawn with replacement would contain a state twice, so rejecting these would take too long.
         return np.stack([rng.choice(states, branching, replace=False) for _ in range(pairs)])
-    # Given that a row drawn with replacement has no repetition, it is a draw without replacement.
+    # A row drawn with replacement is a draw without replacement, given that no state occurs in it twice.
     draws = rng.integers(states, size=(pairs, branching))
     again = _repeating(draws)
     while again.size:
@@ -75,6 +86,6 @@ def _distinct(rng: np.random.Generator, pairs: int, branching: int, states: int)
 
 
 def _repeating(draws: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows in which some state occurs twice."""
+    """Return the rows in which some state occurs twice."""
     ordered = np.sort(draws, axis=1)
     return np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))

@@ -1,22 +1,23 @@
 """Gridworlds from ASCII maps.
 
-The states are the cells that are not walls, in reading order. The actions are Right, Down, Left, Up, in this order; an
-action goes in its own direction with 1 - slip and in each of the three others with slip / 3. A direction that leads out
-of the map, or into a wall, leaves the agent where it is.
+The states are the cells that are not walls, in reading order. The actions are Right, Down, Left, Up, in this order. An
+action moves in its own direction with probability 1 - slip, and in each of the three others with slip / 3. A move out
+of the map or into a wall has no effect: the agent stays.
 
     S  the start (exactly one)         #  a wall, not a state          X  a trap: an ordinary state, marked for costs
-    T  a terminal tile, x  a cliff: states whose four actions all lead to the start surely         .  a free cell
+    T  a terminal tile, x  a cliff: states whose four actions all lead to the start                .  a free cell
 
 The paper says of walls that "if the action leads against the wall, the agent stays in the current position with
 probability 1", which can be read in two ways:
 
-    walls="stay"     an action whose own direction leads into a wall does not slip: it stays surely. The border of the
-                     map is no such wall: towards it, an action slips. Our default, as it fits the paper's numbers best.
-    walls="reflect"  the action slips as always, and whichever direction comes out is reflected by walls and border.
+    walls="stay"     an action whose own direction leads into a wall does not slip: it stays with probability 1. The
+                     border of the map is not a wall: towards it, an action slips. This is the default, as it fits the
+                     paper's numbers best.
+    walls="reflect"  the action slips as usual; a move against a wall or the border, in whichever direction, stays.
 
-The dynamics are the paper's. Of the maps, whose drawings were not to be had, FOUR_ROOM43 and CORRIDOR24 are
-reconstructed from the numbers of the paper's Table 1 (and reproduce them); ROOM20, CLIFF48 and TRAP10 are our own, with
-the paper's number of states.
+The dynamics are the paper's. Its drawings of the maps were not available: FOUR_ROOM43 and CORRIDOR24 are reconstructed
+from the numbers of the paper's Table 1, and reproduce them; ROOM20, CLIFF48 and TRAP10 are our own, with the paper's
+number of states.
 """
 
 from collections.abc import Sequence
@@ -26,9 +27,10 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp.tabular import Parts, TabularMDP
+from gosprl.mdp.parts import Parts
+from gosprl.mdp.tabular import TabularMDP
 
-STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (rows, columns) that Right, Down, Left, Up move
+STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (rows, columns) by which Right, Down, Left, Up move
 
 START, WALL = "S", "#"
 RESETS = "Tx"
@@ -68,16 +70,31 @@ TRAP10 = (
     "....",
 )
 
-BLOCK = 16384  # states whose transitions are made at once
-CELL_BYTES = 400  # that making a gridworld takes for each cell
+BLOCK = 16384  # states whose transitions are built at once
+CELL_BYTES = 400  # peak memory per cell while a gridworld is built
 
-_WALL, _OUTSIDE = -1, -2  # what a cell that is no state is numbered
+_WALL, _OUTSIDE = -1, -2  # numbers of cells that are not states
 
 
 def gridworld(map: str | Sequence[str], walls: str = "stay", slip: float = 0.1, name: str = "gridworld") -> TabularMDP:
-    """The gridworld drawn by `map`, a list of lines or one string with newlines; see the head of this module.
+    """Build the gridworld of an ASCII map; the head of this module explains characters, actions and walls.
 
-    Of one string, the space around each line does not count, so that it can be indented with the code around it.
+    Parameters
+    ----------
+    map
+        A list of lines, or one string with newlines. In a string, white space around lines is ignored, so that it can
+        be indented like the code around it.
+    walls
+        `"stay"` or `"reflect"`.
+    slip
+        In [0, 1): the probability that an action does not move in its own direction.
+    name
+        For display.
+
+    Raises
+    ------
+    InputError
+        The map has lines of different lengths, unknown characters, or not exactly one start; or an option is invalid.
     """
     lines = _lines(map)
     cells = _cells(lines)
@@ -90,14 +107,14 @@ def gridworld(map: str | Sequence[str], walls: str = "stay", slip: float = 0.1, 
     start = int(number[cells == ord(START)][0])
     padded = np.pad(number, 1, constant_values=_OUTSIDE)
     resets = np.isin(cells[row, column], [ord(character) for character in RESETS])
-    p = np.where(np.eye(4, dtype=bool), 1 - slip, slip / 3)  # [action, direction that came out]
+    p = np.where(np.eye(4, dtype=bool), 1 - slip, slip / 3)  # [action, direction of the move]
 
     def block(here: NDArray[np.int64]) -> Parts:
-        """The sparse parts of some states."""
+        """Return the sparse parts of some states."""
         i, j = row[here] + 1, column[here] + 1
         target = np.stack([padded[i + down, j + right] for down, right in STEPS], axis=1)  # [states, direction]
         landed = np.where(target >= 0, target, here[:, None])
-        s_next = np.repeat(landed[:, None, :], 4, axis=1)  # [states, action, direction that came out]
+        s_next = np.repeat(landed[:, None, :], 4, axis=1)  # [states, action, direction of the move]
         if no_slip_at_walls:
             k, a = np.nonzero(target == _WALL)
             s_next[k, a] = here[k, None]
@@ -110,7 +127,15 @@ def gridworld(map: str | Sequence[str], walls: str = "stay", slip: float = 0.1, 
 
 
 def open_grid(rows: int, columns: int, slip: float = 0.1) -> TabularMDP:
-    """A rectangle without walls or terminal tiles; the start is at the top left."""
+    """Build a rectangle without walls or terminal tiles; the start is at the top left.
+
+    Parameters
+    ----------
+    rows, columns
+        Its size.
+    slip
+        As in `gridworld`.
+    """
     rows, columns = _checks.whole("rows", rows, 1), _checks.whole("columns", columns, 1)
     _check_size("rows, columns", rows, columns)
     lines = [START + "." * (columns - 1), *["." * columns] * (rows - 1)]
@@ -119,27 +144,33 @@ def open_grid(rows: int, columns: int, slip: float = 0.1) -> TabularMDP:
 
 
 def four_room43(walls: str = "stay") -> TabularMDP:
-    """The 4-room gridworld of the paper's Table 1 (map reconstructed)."""
+    """Build the 4-room gridworld of the paper's Table 1 (reconstructed map); `walls` as in `gridworld`."""
     return _preset("four_room43", FOUR_ROOM43, walls)
 
 
 def corridor24(walls: str = "stay") -> TabularMDP:
-    """The corridor gridworld of the paper's Table 1 (map reconstructed; as a tree it can be drawn in many ways)."""
+    """Build the corridor gridworld of the paper's Table 1 (reconstructed map); `walls` as in `gridworld`.
+
+    The map is a tree, so other drawings have the same numbers.
+    """
     return _preset("corridor24", CORRIDOR24, walls)
 
 
 def room20(walls: str = "stay") -> TabularMDP:
-    """The 4-room symmetric gridworld with 20 states (our own map)."""
+    """Build the 4-room symmetric gridworld with 20 states (our own map); `walls` as in `gridworld`."""
     return _preset("room20", ROOM20, walls)
 
 
 def cliff48(walls: str = "stay") -> TabularMDP:
-    """The CliffWalk-type gridworld with 48 states, whose cliff resets to the start (our own map)."""
+    """Build a gridworld with 48 states and a cliff that leads to the start (our own map); `walls` as in `gridworld`."""
     return _preset("cliff48", CLIFF48, walls)
 
 
 def trap10(walls: str = "stay") -> TabularMDP:
-    """The gridworld with 10 states one of which, state 2, is a trap to be given a cost (our own map)."""
+    """Build a gridworld with 10 states (our own map); `walls` as in `gridworld`.
+
+    State 2 is the trap: an ordinary state, which experiments give a cost.
+    """
     return _preset("trap10", TRAP10, walls)
 
 
@@ -156,7 +187,7 @@ def _lines(drawing: str | Sequence[str]) -> list[str]:
 
 
 def _cells(lines: Sequence[str]) -> NDArray[np.uint8]:
-    """[rows, columns] the codes of the characters of a map, after checking it."""
+    """Check a map; return the codes of its characters [rows, columns]."""
     if not lines or not lines[0]:
         raise InputError("map: expected at least one line with at least one cell, got an empty map")
     width = len(lines[0])
@@ -181,12 +212,12 @@ def _cells(lines: Sequence[str]) -> NDArray[np.uint8]:
     return cells
 
 
-def _check_size(what: str, rows: int, columns: int) -> None:
-    _checks.memory(f"{what}: {rows} x {columns} cells", CELL_BYTES * rows * columns, "try a smaller map")
+def _check_size(argument: str, rows: int, columns: int) -> None:
+    _checks.memory(f"{argument}: {rows} x {columns} cells", CELL_BYTES * rows * columns, "try a smaller map")
 
 
 def _checked_slip(slip: float) -> float:
-    if slip == 0:  # the one end of the interval that is allowed
+    if slip == 0:  # allowed, unlike 1
         return 0.0
     try:
         return _checks.open_unit("slip", slip)

@@ -1,8 +1,10 @@
-"""The MDPs of the paper's appendix "Lower Bound": collecting b(s) samples takes of order sum_s b(s) D_s steps.
+"""The MDPs of the paper's appendix "Lower Bound", where collecting b(s) samples takes of order sum_s b(s) D_s steps.
 
-two_state_chain, epsilon_wheel    first construction: any b needs sum_s b(s) (D_s - 1) / 2 + b(s) steps
-one_state_modification            second: a change at one state of any MDP makes it a worst case, (B - 1) D / 2 steps
-hard_to_learn                     third: adds the price of learning, D_s sqrt((S - 1) A B) / 1024
+two_state_chain, epsilon_wheel    first construction: sum_s (b(s) (D_s - 1) / 2 + b(s)) steps
+one_state_modification            second: any MDP, changed at one state, takes (B - 1) D / 2 steps
+hard_to_learn                     third: learning adds D_s sqrt((S - 1) A B) / 1024 steps
+
+The bounds themselves, with their conditions, are in `gosprl.theory.lower_bounds`.
 """
 
 import numpy as np
@@ -10,25 +12,36 @@ from numpy.typing import ArrayLike
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.mdp.tabular import TabularMDP, check_size
+from gosprl.mdp.parts import check_size
+from gosprl.mdp.tabular import TabularMDP
 
-TIE = 1e-9  # hitting times this close, relatively, count as equal: they are solved for in floating point
+TIE = 1e-9  # hitting times within this relative difference count as equal: they are computed in floating point
 
 
 def two_state_chain(q: float) -> TabularMDP:
-    """The Markov chain M_q: from x = 0 to y = 1 with probability q, else stay; from y to x surely. Start x.
+    """Build the Markov chain M_q on x = 0 and y = 1, with one action and diameter 1 / q. The start is x.
 
-    One action. Its diameter is 1 / q. The paper has q < 1; q = 1, which alternates, is allowed here.
+    x leads to y with probability q and else stays; y leads to x.
+
+    Parameters
+    ----------
+    q
+        In (0, 1]. The paper has q < 1; with q = 1 the chain alternates.
     """
     q = 1.0 if q == 1 else _checks.open_unit("q", q)
     return TabularMDP(([0, 0, 1], [0, 0, 0], [1, 0, 0], [q, 1 - q, 1.0]), name=f"two_state_chain(q={q:g})")
 
 
 def epsilon_wheel(epsilons: ArrayLike) -> TabularMDP:
-    """A center s_0 (state 0, the start) and one rim state for each epsilon (states 1 .. S), with A = S actions.
+    """Build a wheel of a center (state 0, the start) and S rim states (1 .. S), with A = S actions.
 
-    At the center, action i - 1 leads to rim state i with epsilons[i - 1] and else stays. On the rim every action leads
-    to the center surely. With two rim states or more, D_i = 1 / epsilon_i + 1.
+    At the center, action i - 1 leads to rim state i with probability epsilons[i - 1] and else stays. On the rim, every
+    action leads to the center. With at least two rim states, D_i = 1 / epsilon_i + 1.
+
+    Parameters
+    ----------
+    epsilons
+        Probabilities [S], one for each rim state, in (0, 1).
     """
     eps = np.asarray(epsilons)
     if eps.ndim != 1 or eps.size == 0 or eps.dtype.kind not in "iuf":
@@ -53,7 +66,7 @@ def epsilon_wheel(epsilons: ArrayLike) -> TabularMDP:
 
 
 def farthest_pair(mdp: TabularMDP) -> tuple[int, int]:
-    """(s_low, s_bar) with D_{s_low, s_bar} = D, the first such pair in order."""
+    """Return the first pair of states (s_low, s_bar), in order, with D_{s_low, s_bar} = D."""
     if not isinstance(mdp, TabularMDP):
         raise InputError(f"mdp: expected a TabularMDP, got {type(mdp).__name__}")
     if mdp.num_states < 2:
@@ -64,22 +77,30 @@ def farthest_pair(mdp: TabularMDP) -> tuple[int, int]:
         s, s_next = np.argwhere(~np.isfinite(times))[0]
         raise InputError(
             f"mdp: expected a communicating MDP, whose diameter is finite; in {mdp.name}, "
-            f"no policy leads surely from state {s} to state {s_next}"
+            f"no policy leads from state {s} to state {s_next} with probability 1"
         )
     s_low, s_bar = (int(i) for i in np.argwhere(times >= times.max() * (1 - TIE))[0])
     return s_low, s_bar
 
 
 def one_state_modification(mdp: TabularMDP) -> TabularMDP:
-    """`mdp` changed at one state: every action of s_bar leads to s_low, where (s_low, s_bar) is its `farthest_pair`.
+    """Change an MDP at one state: every action of s_bar leads to s_low, where (s_low, s_bar) is its `farthest_pair`.
 
-    With all of B samples needed at s_bar, each but the first takes D steps or more on average. The name of the result
-    says which states they are.
+    If B samples are needed at s_bar, each but the first takes at least D expected steps.
 
-    The change leaves the hitting times to s_bar as they are, and with them D_{s_bar} = D, which is all that the paper's
-    proof uses. That "the diameter is not affected", as the paper says, is true of many MDPs (RiverSwim, say) but not of
-    all: the times from s_bar to other states may grow, for instance by one on an `epsilon_wheel` of three equal
-    epsilons.
+    The change does not affect the hitting times to s_bar, so D_{s_bar} = D, which is all that the paper's proof uses.
+    The paper says that "the diameter is not affected". This is true of many MDPs, such as RiverSwim, but not of all:
+    the times from s_bar to other states may grow, for instance by one on an `epsilon_wheel` of three equal epsilons.
+
+    Parameters
+    ----------
+    mdp
+        A communicating MDP with at least two states.
+
+    Returns
+    -------
+    TabularMDP
+        The changed MDP; its name contains s_bar and s_low.
     """
     s_low, s_bar = farthest_pair(mdp)
     entry_row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
@@ -107,21 +128,32 @@ def one_state_modification(mdp: TabularMDP) -> TabularMDP:
 def hard_to_learn(
     states: int, actions: int, diameter: float, need: int, special: ArrayLike | None = None
 ) -> TabularMDP:
-    """All `need` samples are wanted at s_bar (state S - 1); in each other state one action leads there a little better.
+    """Build an MDP in which one action of each state leads to s_bar slightly more often than the others.
 
-    In state s < S - 1, action `special[s]` (by default 0) leads to s_bar with 1 / D, every other one with (1 - nu) / D;
-    else they stay. Every action of s_bar leads to one of the other states, uniformly. Here D is `diameter`: the
-    SSP-diameter of s_bar, not the diameter of the MDP, which is (S - 1)(D + 1) when S >= 3.
+    All samples are needed at s_bar, which is state S - 1. In state s < S - 1, action `special[s]` leads to s_bar with
+    probability 1 / D, every other action with (1 - nu) / D; else they stay. Every action of s_bar leads to a uniform
+    other state. The start is 0 (the paper names no start).
 
-    nu = sqrt((S - 1) A / B) / 64, B = `need`: the paper prints sqrt((S - 1) A B) / 64, which exceeds one for large
-    B. The theorem asks for B >= S A. Start 0 (the paper names no start).
+    nu = sqrt((S - 1) A / B) / 64 with B = `need`. The paper prints sqrt((S - 1) A B) / 64, which exceeds one for large
+    B.
+
+    Parameters
+    ----------
+    states, actions
+        S >= 2 and A.
+    diameter
+        D >= 1, the SSP-diameter of s_bar. The diameter of the MDP is (S - 1)(D + 1) if S >= 3.
+    need
+        B, the samples needed at s_bar; the theorem requires B >= S A.
+    special
+        The special action of each state but the last [S - 1], or one for all; by default 0.
     """
     states, actions = _checks.whole("states", states, 2), _checks.whole("actions", actions, 1)
     if _checks.positive("diameter", diameter) < 1:
         raise InputError(f"diameter: expected a number >= 1, the steps from any state to another, got {diameter!r}")
     need = _checks.whole("need", need, 1)
     if need < states * actions:
-        raise InputError(f"need: the bound asks for at least states * actions = {states * actions}, got {need}")
+        raise InputError(f"need: expected at least states * actions = {states * actions} samples, got {need}")
     check_size("states, actions", 3 * states * actions)
     s_bar = states - 1
     best = _checks.integers("special", 0 if special is None else special, 0, actions, "actions")

@@ -1,7 +1,7 @@
 """The domains as Gymnasium environments: `gym.make("gosprl/riverswim6-v0")`, `gym.make("gosprl/wheel-v0", states=12)`.
 
-Gymnasium 1.0 and later load no plugins, so importing `gosprl` registers them; `gym.make("gosprl:gosprl/riverswim6-v0")`
-leaves that import to Gymnasium.
+Gymnasium 1.0 and later load no plugins, so the domains are registered when `gosprl` is imported. With
+`gym.make("gosprl:gosprl/riverswim6-v0")` Gymnasium imports it.
 """
 
 from gymnasium.envs import registration
@@ -32,7 +32,7 @@ FAMILIES = (
 
 
 def register() -> None:
-    """Register `gosprl/<name>-v0` for each of READY and FAMILIES; what is registered already is left as it is."""
+    """Register `gosprl/<name>-v0` for each name in READY and FAMILIES, unless it is registered already."""
     for name in READY + FAMILIES:
         env_id = f"gosprl/{name}-v0"
         if env_id not in registration.registry:

@@ -16,46 +16,49 @@ AGENT = "@"
 
 
 class TabularEnv(gymnasium.Env[np.int64, np.int64]):
-    """
+    """A simulated finite MDP.
+
     ## Description
-    Simulates a finite MDP. A step draws one uniform u and goes to the first of the pair's next states, in increasing
-    order, whose cumulative probability exceeds u. The randomness is all `self.np_random`'s.
+    A step draws one uniform u and moves to the first of the pair's next states, in increasing order, whose cumulative
+    probability exceeds u. All random numbers come from `self.np_random`.
 
     ## Observation Space
     `Discrete(S)`: the state.
 
     ## Action Space
     `Discrete(A)`. Where the set of actions depends on the state, `info["action_mask"]`, an int8 array [A] given by
-    `reset` and `step`, is 1 for those that exist in the current state. Taking another one is no error, as in
-    Gymnasium's Taxi: it leaves the state as it is; here it earns 0 and draws no uniform.
+    `reset` and `step`, is 1 for those that exist in the current state. Taking another one is not an error, as in
+    Gymnasium's Taxi: the state does not change, the reward is 0, and no uniform is drawn.
 
     ## Rewards
-    0 if the MDP has no rewards. Else, with `noise="none"`, the pair's mean; with `noise="bernoulli"`, one further
-    uniform decides between 1, with the mean as probability, and 0.
+    0 if the MDP has no rewards. Otherwise the pair's mean with `noise="none"`. With `noise="bernoulli"`, 1 with the
+    mean as its probability, else 0: a second uniform decides.
 
     ## Starting State
     `mdp.start`, always.
 
     ## Episode End
-    Never: no state terminates (the terminal tiles of the gridworlds are states whose actions all lead to the start) and
-    nothing is truncated, unless `gymnasium.make` is given `max_episode_steps`.
+    Never: no state terminates, as the terminal tiles of the gridworlds are states whose actions all lead to the start.
+    Episodes are truncated only if `gymnasium.make` is given `max_episode_steps`.
 
     ## Arguments
     - `name_or_mdp`: a `TabularMDP`, or a name that `gosprl.envs.make` knows.
-    - `render_mode`: None, or `"ansi"`: the map with the agent as `@`, or a line like `state 3 of 6` without a map.
-    - `**parameters`: those of the domain, if it was given by name: `gymnasium.make("gosprl/riverswim-v0", states=12)`.
+    - `render_mode`: None, or `"ansi"`: the map with the agent as `@`, or a line like `state 3 of 6` if there is no map.
+    - `**parameters`: those of a domain given by name, as in `gymnasium.make("gosprl/riverswim-v0", states=12)`.
 
     ## Version History
     - v0: first version.
     """
 
-    # Gymnasium declares `metadata` on the instance: as a ClassVar it would be no valid override.
+    # Gymnasium declares `metadata` as an instance attribute, so a ClassVar would not be a valid override.
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(self, name_or_mdp: str | TabularMDP, render_mode: str | None = None, **parameters: Any) -> None:
         if isinstance(name_or_mdp, TabularMDP):
             if parameters:
-                raise InputError(f"{next(iter(parameters))}: a TabularMDP takes no parameters, only a name does")
+                raise InputError(
+                    f"{next(iter(parameters))}: expected no parameters with a TabularMDP, only with a name"
+                )
             self.mdp = name_or_mdp
         else:
             self.mdp = make(name_or_mdp, **parameters)
@@ -69,11 +72,13 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.int64, dict[str, Any]]:
+        """Go to the start; return it and the info, as Gymnasium specifies."""
         super().reset(seed=seed)
         self._state = self.mdp.start
         return np.int64(self._state), self._info()
 
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        """Take an action; return what Gymnasium specifies: state, reward, False, False, info."""
         if not self.action_space.contains(action):
             raise InputError(f"action: expected a whole number in 0..{self.mdp.num_actions - 1}, got {action!r}")
         reward = 0.0
@@ -85,8 +90,9 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         return np.int64(self._state), reward, False, False, self._info()
 
     def render(self) -> str | None:
+        """Return the map with the agent, or a line with the number of the state."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render: without a render_mode there is nothing to draw; make it with 'ansi'")
+            gymnasium.logger.warn("render: expected an environment made with render_mode='ansi'; nothing is drawn")
             return None
         if self.mdp.map is None:
             return f"state {self._state} of {self.mdp.num_states}"
@@ -101,7 +107,7 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         return "\n".join(lines)
 
     def _actions(self) -> NDArray[np.int64]:
-        """The actions that exist in the current state."""
+        """Return the actions that exist in the current state."""
         ptr = self.mdp.rows.ptr
         return self.mdp.rows.action[ptr[self._state] : ptr[self._state + 1]]
 
@@ -111,11 +117,11 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
         return {"action_mask": mask}
 
     def _draw(self, row: int) -> int:
-        piece = slice(self.mdp.ptr[row], self.mdp.ptr[row + 1])
-        cumulative = np.cumsum(self.mdp.prob[piece])
+        entries = slice(self.mdp.ptr[row], self.mdp.ptr[row + 1])
+        cumulative = np.cumsum(self.mdp.prob[entries])
         j = int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
-        # Rounding may leave the last cumulative probability a little below one, and u above it.
-        return int(self.mdp.succ[piece][min(j, len(cumulative) - 1)])
+        # By rounding, the last cumulative probability may be slightly below one, and u above it.
+        return int(self.mdp.succ[entries][min(j, len(cumulative) - 1)])
 
     def _reward(self, row: int) -> float:
         if self.mdp.rewards is None:

@@ -1,1 +1,1 @@
-"""The experiments of the paper: every figure and table as data (a sweep) and an analysis that draws it."""
+"""The experiments of the paper: each figure or table is data (a sweep of runs) with an analysis that draws it."""

@@ -1,4 +1,4 @@
-"""All under-sampled states as one goal, or one of them at random."""
+"""Goal aggregation: heading for all under-sampled states at once, or for one of them drawn at random."""
 
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,12 @@ if TYPE_CHECKING:
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw the proportion of states met over time."""
     return figures.proportions(experiment, results, 1, 1, height=3.1, width=figures.COLUMN)
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the paper's claims about aggregation."""
     faster = claims.fewer_steps(
         *(experiment, results, "gosprl", "gosprl-one-goal"),
         claim="Aggregating goals takes fewer steps than one random goal",

@@ -1,7 +1,8 @@
-"""What is compared: each algorithm once, with the options, the name and the look that it has in every figure.
+"""The algorithms that are compared: options, name, colour and line style, the same in every figure.
 
-The paper's settings for all its experiments: delta = 0.1, the printed sets times alpha_p = 0.1. Colours are those of
-Okabe and Ito, with a darker yellow, which readers tell apart whatever their eyes; line styles differ, for print.
+The paper's settings for all its experiments are delta = 0.1 and the printed sets times alpha_p = 0.1. The colours are
+those of Okabe and Ito, with a darker yellow, which readers with colour vision deficiencies can distinguish. Line styles
+differ as well, for print.
 """
 
 from collections.abc import Mapping
@@ -18,8 +19,8 @@ class Algorithm:
     label: str
     strategy: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    told: str = ""  # the option that is given the true MDP, if any
-    trap_cost: float = 0.0  # what a step from the watched state costs, instead of 1
+    mdp_option: str = ""  # the option that gets the true MDP, if any
+    trap_cost: float = 0.0  # cost of a step from the watched state, instead of 1; 0: no costs
     color: str = "#000000"
     line: Any = "-"  # a matplotlib line style
 
@@ -40,7 +41,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "min-frequency": Algorithm("MinFrequency", "min_frequency", PAPER, color=PURPLE, line="-."),
     "zero-rmax": Algorithm("Zero-RMax", "zero_rmax", color=ORANGE, line="--"),
     "random": Algorithm("random walk", "random", color=GREY, line=":"),
-    "gosprl-known": Algorithm("GOSPRL, p known", "gosprl", {}, told="dynamics", color=BLUE),
+    "gosprl-known": Algorithm("GOSPRL, p known", "gosprl", {}, mdp_option="dynamics", color=BLUE),
     "gosprl-one-goal": Algorithm(
         "GOSPRL, one random goal", "gosprl", {**PAPER, "goals": "random"}, color=BLUE, line="--"
     ),

@@ -1,9 +1,9 @@
-"""What the paper says against what was measured: the rules that several experiments share.
+"""Claims of the paper against measurements: the rules that several experiments share.
 
-A claim is confirmed, not confirmed, or not comparable: where chance decides, with fewer than LEAST_RUNS runs. The
-thresholds are constants, here and in the experiments' files, and were fixed before the runs were made. A run that was
-stopped counts with the steps it had made: that favours the algorithm that was stopped. Where it is the one that a claim
-is in favour of, the claim cannot be confirmed: it is not comparable, either.
+A claim is confirmed, not confirmed, or not comparable. It is not comparable if it is about random runs and there are
+fewer than LEAST_RUNS of them. The thresholds are constants, here and in the experiments' modules, and were fixed before
+the runs were made. A run that was stopped counts with the steps it had made, which favours its algorithm. If a claim
+says that this algorithm is the better one, it cannot be confirmed, and is not comparable either.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +16,22 @@ from gosprl.experiments.sweep import Case, Experiment, Results, Verdict
 
 VERDICTS = CONFIRMED, NOT_CONFIRMED, NOT_COMPARABLE = "confirmed", "not confirmed", "not comparable"
 LEAST_RUNS = 10
-BEYOND = "Beyond the paper: "  # what such claims begin with; they are ours
-PAPER_RUNS = 30  # behind each mean that the paper prints
-STANDARD_ERRORS = 3  # by which two means of the same law may differ
-LAST_DIGIT = 0.1  # of numbers that the paper prints
+BEYOND = "Beyond the paper: "  # prefix of claims that are ours
+PAPER_RUNS = 30  # runs behind each mean that the paper prints
+STANDARD_ERRORS = 3  # two means of the same law may differ by this
+LAST_DIGIT = 0.1  # of the numbers that the paper prints
 LEAST_R2, SLOPE_WITHIN = 0.98, 0.1
-LISTED = 8  # cases named one by one, at most
-Measured = tuple[bool, str]  # whether it holds, and the numbers
+LISTED = 8  # the largest number of cases that are listed one by one
+Measured = tuple[bool, str]  # whether the claim holds, and the numbers
 
 
 def verdict(holds: bool, claim: str, paper: str, ours: str, threshold: str, reason: str = "") -> Verdict:
-    """Of a claim that chance has no part in, or has no longer."""
+    """Return the verdict on a claim that does not depend on chance, or for which there are enough runs."""
     return Verdict(claim, paper, ours, threshold, CONFIRMED if holds else NOT_CONFIRMED, reason)
 
 
 def untested(claim: str, paper: str, reason: str, ours: str = "-") -> Verdict:
+    """Return the verdict on a claim that is not tested, with the reason."""
     return Verdict(claim, paper, ours, "", NOT_COMPARABLE, reason)
 
 
@@ -44,7 +45,21 @@ def measured(
     reason: str = "",
     favoured: Sequence[tuple[str, str]] = (),
 ) -> Verdict:
-    """Of a claim about the runs of these (case, algorithm); `favoured`: those that it says are the better ones."""
+    """Return the verdict on a claim about runs.
+
+    Parameters
+    ----------
+    results
+        All runs.
+    keys
+        The (case, algorithm) pairs whose runs are used.
+    measure
+        Returns whether the claim holds, and the numbers as text.
+    claim, paper, threshold, reason
+        As in `Verdict`.
+    favoured
+        The (case, algorithm) pairs that are the better ones according to the claim.
+    """
     fewest = min((len(results.get(key, ())) for key in keys), default=0)
     if not fewest:
         return Verdict(claim, paper, "-", threshold, NOT_COMPARABLE, "runs are missing")
@@ -58,13 +73,14 @@ def measured(
 
 
 def keys(cases: Sequence[Case], *algorithms: str) -> list[tuple[str, str]]:
+    """Return the keys (case, algorithm) of `Results` for all these cases and algorithms."""
     return [(case.name, algorithm) for case in cases for algorithm in algorithms]
 
 
 def fewer_steps(
     experiment: Experiment, results: Results, one: str, other: str, claim: str, paper: str, reason: str = ""
 ) -> Verdict:
-    """That `one` takes fewer steps than `other` on average in every case."""
+    """Judge the claim that `one` takes fewer mean steps than `other` in every case."""
 
     def measure() -> Measured:
         ratios = [
@@ -82,7 +98,7 @@ def fewer_steps(
 
 
 def guarded_beyond(experiment: Experiment, results: Results) -> Verdict:
-    """Our default against Algorithm 1 with the paper's settings."""
+    """Judge our default strategy against Algorithm 1 with the paper's settings."""
     claim = (
         BEYOND + "our default strategy, which keeps its guarantee, takes fewer steps than GOSPRL in the paper's setting"
     )
@@ -90,24 +106,26 @@ def guarded_beyond(experiment: Experiment, results: Results) -> Verdict:
 
 
 def renewed_beyond(experiment: Experiment, results: Results) -> Verdict:
-    """Algorithm 1 against the strongest version of its closest rival."""
+    """Judge Algorithm 1 against the strongest version of its closest rival."""
     claim = BEYOND + "GOSPRL is faster than 0/1-UCRL that plans anew when a pair has all it needs"
     return fewer_steps(experiment, results, "gosprl", "zero-one-ucrl-renewed", claim, "not in the paper")
 
 
 def stopped(results: Results, keys: Sequence[tuple[str, str]]) -> str:
-    """How many runs of each algorithm were stopped, in words; nothing if none was."""
-    said = []
+    """Return a sentence for each algorithm with stopped runs; an empty string if there are none."""
+    sentences = []
     for algorithm in dict.fromkeys(name for _, name in keys):
         runs = [run for key in keys if key[1] == algorithm for run in results.get(key, ())]
         if count := sum(not run.met for run in runs):
             label = ALGORITHMS[algorithm].label
-            said.append(f"{count} of {len(runs)} runs of {label} were stopped at the limit: that favours {label}.")
-    return " ".join(said)
+            sentences.append(
+                f"{count} of {len(runs)} runs of {label} were stopped at max_steps, which favours {label}."
+            )
+    return " ".join(sentences)
 
 
 def listed(cases: Sequence[Case], ratios: Sequence[stats.Estimate]) -> str:
-    """Each ratio with its case; of many, how many are below 1 and their range."""
+    """Return each ratio with its case as text; for many cases, their range and how many are below 1."""
     if len(cases) <= LISTED:
         return "; ".join(f"{case.title}: {ratio}" for case, ratio in zip(cases, ratios, strict=True))
     below, values = sum(ratio.high < 1 for ratio in ratios), [ratio.value for ratio in ratios]
@@ -118,7 +136,7 @@ def listed(cases: Sequence[Case], ratios: Sequence[stats.Estimate]) -> str:
 def printed_mean(
     results: Results, case: Case, algorithm: str, printed: float, what: str, *, watched: bool = False, reason: str = ""
 ) -> Verdict:
-    """That a mean which the paper prints and ours are of the same law."""
+    """Judge whether our mean agrees with one that the paper prints, up to chance."""
     runs = results.get((case.name, algorithm), [])
     values = np.array([run.watched if watched else run.steps for run in runs], dtype=float)
 
@@ -136,7 +154,7 @@ def printed_mean(
 
 
 def printed_exactly(what: str, printed: float, ours: float, fitted: str = "") -> Verdict:
-    """That a number which takes no runs is what the paper prints, up to its last digit; unless it was `fitted`."""
+    """Judge whether a computed number agrees with the printed one up to its last digit, unless it was `fitted`."""
     if fitted:
         return untested(what, f"{printed:,}", fitted, f"{ours:,.2f}")
     holds = abs(ours - printed) <= LAST_DIGIT
@@ -146,7 +164,7 @@ def printed_exactly(what: str, printed: float, ours: float, fitted: str = "") ->
 def proportional(
     results: Results, x: Sequence[float], groups: Sequence[Sequence[Case]], claim: str, paper: str
 ) -> Verdict:
-    """That the mean steps of GOSPRL grow in proportion to x; each x has a group of cases."""
+    """Judge the claim that the mean steps of GOSPRL grow in proportion to x; each x has a group of cases."""
 
     def measure() -> Measured:
         samples = [[results.steps(case.name, "gosprl") for case in group] for group in groups]

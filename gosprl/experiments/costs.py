@@ -1,4 +1,4 @@
-"""Cost shaping: steps from the trap cost ten. How many more steps does that take, and how many fewer visits?"""
+"""Cost shaping: steps from the trap cost ten, which takes more steps and makes fewer visits of the trap."""
 
 from typing import TYPE_CHECKING
 
@@ -13,22 +13,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRINTED = {"gosprl": (253.1, 44.6), "gosprl-costs": (520.0, 4.7)}  # steps, visits of the trap
-NARROW = {"gosprl-narrow": "gosprl", "gosprl-narrow-costs": "gosprl-costs"}  # the same, in narrower sets
-CONSIDERABLY = 0.5  # of the visits, at most
+NARROW = {"gosprl-narrow": "gosprl", "gosprl-narrow-costs": "gosprl-costs"}  # the same algorithms, in narrower sets
+CONSIDERABLY = 0.5  # the ratio of visits that counts as considerably decreased
 CASE = Case("trap10", "trap gridworld(10)", "trap10", need=10, only_at="T", watch="X")
-OWN_MAP = "The map is our own: the paper's picture could not be had."
+OWN_MAP = "The map is our own: the paper's picture was not available."
 
 
 def visits(results: Results, algorithm: str) -> figures.Floats:
-    """[runs] visits of the trap."""
+    """Return the visits of the trap in each run [runs]."""
     return np.array([run.watched for run in results[CASE.name, algorithm]], dtype=float)
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw steps and visits of the trap, beside the printed numbers."""
     labels = [ALGORITHMS[name].label for name in experiment.algorithms]
     with figures.style():
         figure, axes = figures.blank(1, 2, 2.2)
-        somewhere = False
+        any_stopped = False
         for i, (axis, title) in enumerate(zip(axes, ("steps", "visits of the trap state"), strict=True)):
             rows: list[figures.Row] = []
             for name in experiment.algorithms:
@@ -37,15 +38,16 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
                 if runs:
                     ours = stats.mean(visits(results, name) if i else results.steps(CASE.name, name))
                 stopped = figures.any_stopped(runs)
-                somewhere |= stopped
+                any_stopped |= stopped
                 rows.append((ours, ALGORITHMS[name].color, printed[i] if printed else None, stopped))
             figures.dots(axis, rows)
             axis.set(xlabel=title, yticks=range(len(labels)), yticklabels=labels)
             axis.tick_params(labelleft=i == 0)
-        return figures.finish(figure, figures.dot_legend(exact=False, stopped=somewhere))
+        return figures.finish(figure, figures.dot_legend(exact=False, stopped=any_stopped))
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the paper's claims about costs."""
     return [
         *_numbers(results, {name: name for name in PRINTED}, "", OWN_MAP),
         _worse(results),
@@ -57,7 +59,7 @@ def judge(experiment: Experiment, results: Results) -> list[Verdict]:
 
 
 def _numbers(results: Results, algorithms: dict[str, str], prefix: str, reason: str) -> list[Verdict]:
-    """The four numbers of the table, by algorithms that stand for those of the paper."""
+    """Judge the four numbers of the table; `algorithms` maps ours to those of the paper."""
     verdicts = []
     for name, printed in algorithms.items():
         for i, what in enumerate(("steps", "visits of the trap")):
@@ -96,7 +98,7 @@ def _fewer_visits(results: Results) -> Verdict:
 
 
 def _through_the_trap() -> Verdict:
-    """Where the shortest way leads, if every action does what it is meant to."""
+    """Judge whether the most likely path of the fastest policy visits the trap."""
     mdp = CASE.mdp()
     terminal, trap = np.flatnonzero(on_map(mdp, "T")), int(np.flatnonzero(on_map(mdp, "X"))[0])
     times, path = gosprl.plan(mdp, goals=terminal), [mdp.start]
@@ -121,9 +123,9 @@ COSTS = Experiment(
     paper="Table 2 (appendix)",
     text=(
         "Ten samples of every action of the terminal state; a step from the trap state costs 10 where costs are used. "
-        "The paper states sets of scale 0.1 for all its experiments. On our map, which is drawn by what the paper says "
-        "of its own, its numbers are not reached at that scale, while a scale of 0.0125 comes near all four: both are "
-        "shown, and the claims are judged at 0.1."
+        "The paper states sets of scale 0.1 for all its experiments. Our map follows the paper's description of its "
+        "own. On it, the paper's numbers are not reached at that scale, while a scale of 0.0125 comes near all four: "
+        "both are shown, and the claims are judged at 0.1."
     ),
     cases=(CASE,),
     algorithms=("gosprl", "gosprl-costs", "gosprl-narrow", "gosprl-narrow-costs", "guarded", "random"),

@@ -1,4 +1,4 @@
-"""A toy on which the steps must grow with the diameter, whatever the algorithm."""
+"""A toy on which the steps of every algorithm must grow with the diameter."""
 
 from typing import TYPE_CHECKING
 
@@ -10,20 +10,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DIAMETERS = (5, 10, 20, 40, 80, 160)
-TIGHT = 0.5  # of the bound, at least
+TIGHT = 0.5  # a bound is tight if the fluid limit is at least this share of it
 
 
 def diameter(case: Case) -> float:
-    """D = 1 / nu, exactly: every step towards s_1 succeeds with probability nu."""
+    """Return D = 1 / nu, which is exact: every step towards s_1 succeeds with probability nu."""
     return 1 / float(dict(case.parameters)["nu"])
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw mean steps against the diameter."""
     x, groups = [diameter(case) for case in experiment.cases], [[case] for case in experiment.cases]
     return growth.draw(experiment, results, x, groups, "diameter $D$")
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the paper's claims about the diameter."""
     linear = claims.proportional(
         *(results, [diameter(case) for case in experiment.cases], [[case] for case in experiment.cases]),
         claim="On the toy, steps grow linearly with the diameter",
@@ -42,7 +44,7 @@ def _tight(experiment: Experiment) -> Verdict:
         paper="“simple worst-case problems … where these bounds are tight, i.e., where the sample complexity of GOSPRL "
         "(whether the dynamics are known or not) must directly scale with these diameter quantities”",
         ours=f"fluid limit over Σ b(s) D_s: {min(shares):.2f} to {max(shares):.2f}",
-        threshold=f"the fluid limit, which nothing beats on average, is at least {TIGHT:g} of Σ b(s) D_s at every D",
+        threshold=f"the fluid limit, a lower bound on expected steps, is at least {TIGHT:g} of Σ b(s) D_s at every D",
         reason="Known dynamics do not help below the fluid limit.",
     )
 

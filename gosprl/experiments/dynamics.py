@@ -1,4 +1,4 @@
-"""Known dynamics: the bounds B D and sum_s b(s) D_s beside the steps that GOSPRL takes."""
+"""Known dynamics: the bounds B D and sum_s b(s) D_s beside the steps of GOSPRL."""
 
 from functools import cache
 from itertools import pairwise
@@ -18,19 +18,20 @@ PRINTED = {  # B D, sum_s b(s) D_s, steps with known dynamics
     "corridor24": (24375.6, 13695.2, 3156.5),
     "four_room43": (27399.7, 19048.3, 3342.5),
 }
-FITTED_MAP = "By construction: the map is reconstructed from this number, so that it says little."
-FITTED_TIES = "Of what the paper leaves open, random ties were chosen for coming nearest to this number."
-LOOSE = 2.0  # times the mean steps, at least, is a bound that is loose
+FITTED_MAP = "By construction: the map is reconstructed from this number, so the agreement shows little."
+FITTED_TIES = "The paper does not say how ties are broken; random ties were chosen, as they come nearest to this."
+LOOSE = 2.0  # a bound is loose if it is at least this many times the mean steps
 
 
 @cache
 def bounds(case: Case) -> tuple[float, float]:
-    """B D and sum_s b(s) D_s."""
+    """Return B D and sum_s b(s) D_s."""
     mdp = case.mdp()
     return gosprl.diameter_bound(mdp, case.need), gosprl.ssp_diameter_bound(mdp, case.need)
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw the bounds, mean steps and fluid limits, beside the printed numbers."""
     labels = [
         "$B D$",
         r"$\Sigma_s\, b(s) D_s$",
@@ -39,7 +40,7 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
     ]
     with figures.style():
         figure, axes = figures.blank(1, len(experiment.cases), 2.3)
-        somewhere = False
+        any_stopped = False
         for axis, case in zip(axes, experiment.cases, strict=True):
             printed = PRINTED[case.name]
             rows: list[figures.Row] = [(bounds(case)[i], figures.EXACT, printed[i], False) for i in range(2)]
@@ -47,17 +48,18 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
                 runs = results.get((case.name, name))
                 ours = stats.mean(results.steps(case.name, name)) if runs else None
                 stopped = figures.any_stopped(runs or ())
-                somewhere |= stopped
+                any_stopped |= stopped
                 rows.append(
                     (ours, ALGORITHMS[name].color, printed[2] if name == experiment.reference else None, stopped)
                 )
             figures.dots(axis, [*rows, (fluid_limit(case), figures.EXACT, None, False)])
             axis.set(title=case.title, xlabel="steps", yticks=range(len(labels)), yticklabels=labels)
             axis.tick_params(labelleft=axis is axes[0])
-        return figures.finish(figure, figures.dot_legend(stopped=somewhere))
+        return figures.finish(figure, figures.dot_legend(stopped=any_stopped))
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the printed numbers, and the paper's claims about the bounds."""
     verdicts = []
     for case in experiment.cases:
         printed, exact, steps = PRINTED[case.name], bounds(case), f"GOSPRL with known dynamics, {case.title}"
@@ -105,7 +107,7 @@ def _loose(experiment: Experiment, results: Results) -> Verdict:
 
 
 def _ordered(experiment: Experiment, results: Results) -> Verdict:
-    """By B D; the means, and even the ends of their intervals, must follow."""
+    """Judge whether the mean steps have the order of the bounds, with intervals that do not overlap."""
 
     def measure() -> claims.Measured:
         cases = sorted(experiment.cases, key=lambda case: bounds(case)[0])
@@ -133,14 +135,14 @@ def _bounded(experiment: Experiment, results: Results) -> Verdict:
         paper="“can be bounded exactly by BD or by Σ b(s) D_s”",
         ours="; ".join(below) or "-",
         reason=(
-            "a slip: in x <-> y, where D = 1, a sample of x costs two steps. What holds for Algorithm 1 as printed is "
-            "Σ b(s) (D_s + 2), for the mean; that these runs are far below both proves neither"
+            "not true as stated: in x <-> y, where D = 1, a sample of x costs two steps. For Algorithm 1 as printed, "
+            "Σ b(s) (D_s + 2) bounds the mean. These runs are far below both, which proves neither"
         ),
     )
 
 
 def _not_optimal(experiment: Experiment, results: Results) -> Verdict:
-    """Something that takes fewer steps shows it; that nothing does would show nothing."""
+    """Judge whether some strategy takes fewer steps; if none does, this proves nothing."""
 
     def measure() -> claims.Measured:
         ratios = [
@@ -166,12 +168,12 @@ DYNAMICS = Experiment(
     title="Known dynamics, and the bounds by diameters",
     paper="Table 1 (appendix)",
     text=(
-        "Ten samples of every pair. B is how many samples that makes, D the diameter: the steps between two states on "
-        "the fastest way, on average, for the worst two; D_s the same for ways to s, and b(s) the samples needed at s. "
-        "GOSPRL is told the dynamics, so that nothing has to be learnt; beside it, what "
-        "learning costs in the paper's setting, and our default, which learns too. The maps of the two gridworlds are "
-        "reconstructed from the printed B D and Σ b(s) D_s, so that these two columns must agree; of what the paper "
-        "leaves open in the algorithm, random ties were chosen for coming nearest to its steps."
+        "Ten samples of every pair are needed, B in total. D is the diameter: the expected steps of the fastest policy "
+        "between two states, for the worst two states. D_s is the same for the worst way to s, and b(s) is the number "
+        "of samples needed at s. GOSPRL is given the dynamics, so that nothing has to be learnt. Beside it are GOSPRL "
+        "in the paper's setting and our default, which both learn them. The maps of the two gridworlds are "
+        "reconstructed from the printed B D and Σ b(s) D_s, so these two columns must agree. The paper does not say "
+        "how ties are broken: random ties were chosen, as they come nearest to its steps."
     ),
     cases=MAIN,
     algorithms=("gosprl-known", "gosprl", "guarded", "random"),

@@ -1,7 +1,7 @@
-"""How figures look, and the parts that several of them share.
+"""The style of figures, and the parts that several of them share.
 
-Figures are made without pyplot: no window, no backend, no state between them. Everything that needs matplotlib imports
-it when it draws, for the command line to start fast without it. An algorithm has the colour and line of `ALGORITHMS`.
+Figures are made without pyplot: no window, no backend, no state between them. matplotlib is imported when something is
+drawn, so that the command line starts fast. An algorithm has the colour and line style of `ALGORITHMS`.
 """
 
 import io
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EXACT = GREY  # colour of what takes no runs
-WIDTH, COLUMN = 6.75, 3.6  # inches: a page, and about half of one
+EXACT = GREY  # colour of numbers that are computed without runs
+WIDTH, COLUMN = 6.75, 3.6  # inches: the width of a page, and about half of it
 TIMES = 300  # points of a mean curve
 STYLE: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
+    "font.family": "DejaVu Sans",  # part of matplotlib, so the same on all machines
     "font.size": 8,
     "axes.titlesize": 8.5,
     "axes.labelsize": 8,
@@ -44,22 +44,23 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "lines.linewidth": 1.3,
-    "figure.dpi": 150,  # also of the layout: letters are not as wide at another resolution
+    "figure.dpi": 150,  # also used for the layout, as the width of text depends on the resolution
     "savefig.dpi": 150,
-    "pdf.fonttype": 42,  # text that can be searched
+    "pdf.fonttype": 42,  # searchable text
 }
 Floats = NDArray[np.float64]
 Row = tuple[stats.Estimate | float | None, str, float | None, bool]  # ours, colour, paper's, whether runs were stopped
 
 
 def style() -> AbstractContextManager[None]:
+    """Return a context in which figures have the style of this module."""
     import matplotlib
 
     return matplotlib.rc_context(STYLE)
 
 
 def blank(rows: int, columns: int, height: float, width: float = WIDTH) -> "tuple[Figure, list[Axes]]":
-    """A figure, and its axes row by row; height in inches."""
+    """Return a figure and its axes, row by row; sizes in inches."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -67,7 +68,7 @@ def blank(rows: int, columns: int, height: float, width: float = WIDTH) -> "tupl
 
 
 def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 5) -> "Figure":
-    """One legend below all axes; lay out now, while the style holds."""
+    """Add one legend below all axes, and compute the layout while the style is active."""
     if handles:
         figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, len(handles)))
     figure.draw_without_rendering()
@@ -75,27 +76,30 @@ def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 5)
 
 
 def image(figure: "Figure", kind: str) -> bytes:
-    """A figure as a PNG or PDF file, with no date in it: the same runs give the same files."""
-    unsaid = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}[kind]
+    """Return a figure as a PNG or PDF file without a date, so that the same runs give the same bytes."""
+    omitted = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}[kind]
     file = io.BytesIO()
     with style():
-        figure.savefig(file, format=kind, metadata=dict.fromkeys(unsaid))
+        figure.savefig(file, format=kind, metadata=dict.fromkeys(omitted))
     return file.getvalue()
 
 
 def at(curve: Floats, times: Floats) -> Floats:
-    """[T] the value at each time of a curve [n, 2] that is constant between its changes; before the first, that one."""
+    """Return the values [T] of a piecewise constant curve [n, 2] at some times; before its first point, the first."""
     place = np.searchsorted(curve[:, 0], times, side="right") - 1
     return np.asarray(curve[np.maximum(place, 0), 1])
 
 
 def sampled(runs: Sequence[Run], times: Floats) -> Floats:
-    """[runs, T]"""
+    """Return the curves of some runs at some times [runs, T]."""
     return np.stack([at(run.curve, times) for run in runs])
 
 
 def mean_curve(axis: "Axes", algorithm: str, runs: Sequence[Run], times: Floats, *, steps: bool = True) -> Floats:
-    """Draw the mean over the runs with its 95 % band, constant between times (`steps`) or not; [T] the mean."""
+    """Draw the mean over the runs with its 95 % band; return the mean [T].
+
+    With `steps`, the curve is constant between the times.
+    """
     curves, look = sampled(runs, times), ALGORITHMS[algorithm]
     mean: Floats = curves.mean(axis=0)
     low, high = stats.band(curves)
@@ -107,7 +111,7 @@ def mean_curve(axis: "Axes", algorithm: str, runs: Sequence[Run], times: Floats,
 def proportions(
     experiment: Experiment, results: Results, rows: int, columns: int, height: float, width: float = WIDTH
 ) -> "Figure":
-    """P_t of every algorithm, a panel a case, with the line of success at 1 and the fluid limit on it."""
+    """Draw P_t of every algorithm, one panel for each case, with a line at 1 and the fluid limit on it."""
     with style():
         figure, axes = blank(rows, columns, height, width)
         stopped = False
@@ -126,7 +130,7 @@ def proportions(
 
 
 def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], results: Results) -> bool:
-    """Whether a run was stopped before its time."""
+    """Draw one case; return whether a run was stopped."""
     limit, stopped = fluid_limit(case), False
     present = [(name, results[case.name, name]) for name in algorithms if results.get((case.name, name))]
     every = [run for _, runs in present for run in runs]
@@ -147,11 +151,12 @@ def _proportion_panel(axis: "Axes", case: Case, algorithms: Sequence[str], resul
 
 
 def any_stopped(runs: Sequence[Run]) -> bool:
+    """Return whether a run was stopped before its need was met."""
     return not all(run.met for run in runs)
 
 
 def thousands(axis: Any) -> None:
-    """Tick labels as 12,000, and few of them."""
+    """Set few tick labels, in the form 12,000."""
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
@@ -159,7 +164,7 @@ def thousands(axis: Any) -> None:
 
 
 def dots(axis: "Axes", rows: Sequence[Row]) -> None:
-    """A row a quantity, the first on top: ours with its interval and colour, and what the paper prints, if it does."""
+    """Draw one line for each quantity, the first on top: our number with its interval, and the printed one, if any."""
     for y, (ours, color, printed, stopped) in enumerate(rows):
         if isinstance(ours, stats.Estimate):
             axis.plot([ours.low, ours.high], [y, y], color=color, linewidth=1.3)
@@ -176,6 +181,7 @@ def dots(axis: "Axes", rows: Sequence[Row]) -> None:
 
 
 def dot_legend(exact: bool = True, stopped: bool = False) -> "list[Artist]":
+    """Return the legend of `dots`."""
     computed = mark("|", "ours, computed exactly", markersize=9, markeredgewidth=1.6, color=EXACT)
     return [
         mark("o", "ours, mean and 95 % interval", markersize=4.5),
@@ -186,7 +192,7 @@ def dot_legend(exact: bool = True, stopped: bool = False) -> "list[Artist]":
 
 
 def box(axis: "Axes", x: float, steps: Floats, color: str) -> None:
-    """Quartiles, whiskers to the farthest run within 1.5 times their distance, and all runs as points."""
+    """Draw a boxplot: quartiles, whiskers to the farthest run within 1.5 quartile distances, all runs as points."""
     line = {"color": color, "linewidth": 0.8}
     axis.boxplot(
         [steps],
@@ -205,7 +211,7 @@ def box(axis: "Axes", x: float, steps: Floats, color: str) -> None:
 
 
 def line(algorithm: str) -> "Artist":
-    """The legend's entry of an algorithm."""
+    """Return the legend entry of an algorithm."""
     from matplotlib.lines import Line2D
 
     look = ALGORITHMS[algorithm]
@@ -213,7 +219,7 @@ def line(algorithm: str) -> "Artist":
 
 
 def mark(marker: str, label: str, **look: Any) -> "Artist":
-    """The legend's entry of a marker."""
+    """Return the legend entry of a marker."""
     from matplotlib.lines import Line2D
 
     return Line2D(
@@ -222,7 +228,7 @@ def mark(marker: str, label: str, **look: Any) -> "Artist":
 
 
 def box_entry(algorithm: str) -> "Artist":
-    """The legend's entry of an algorithm's boxes."""
+    """Return the legend entry of an algorithm's boxes."""
     from matplotlib.patches import Patch
 
     look = ALGORITHMS[algorithm]
@@ -230,7 +236,7 @@ def box_entry(algorithm: str) -> "Artist":
 
 
 def plain_decades(axis: Any) -> None:
-    """Tick labels of a logarithmic axis as 0.1 and 2,000, not as powers of ten."""
+    """Set the tick labels of a logarithmic axis in the form 0.1 and 2,000, not as powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))

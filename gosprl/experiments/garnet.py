@@ -1,4 +1,4 @@
-"""Random MDPs with random needs: boxplots of the steps, a column a configuration."""
+"""Random MDPs with random needs: boxplots of the steps, one column for each configuration."""
 
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 SIZES, CONFIGURATIONS = (10, 50), 10
 ACTIONS, BRANCHING, MOST_NEEDED = 5, 5, 100
-BOXED = ("gosprl", "guarded", "zero-one-ucrl", "zero-one-ucrl-renewed")  # a random walk would squash the others
+BOXED = (
+    "gosprl",
+    "guarded",
+    "zero-one-ucrl",
+    "zero-one-ucrl-renewed",
+)  # the random walk is left out: its box would make the others too small
 
 
 def configuration(states: int, seed: int) -> Case:
-    """A garnet and needs U(0, 100) of its own, pair by pair."""
+    """Return the case of a garnet with a need U(0, 100) of each pair."""
     parameters = (("states", states), ("actions", ACTIONS), ("branching", BRANCHING), ("seed", seed))
     return Case(
         f"garnet{states}-{seed}", f"S={states}, #{seed + 1}", "garnet", parameters, MOST_NEEDED, random_need=1000 + seed
@@ -26,10 +31,12 @@ def configuration(states: int, seed: int) -> Case:
 
 
 def states(case: Case) -> int:
+    """Return the number of states of a configuration."""
     return int(dict(case.parameters)["states"])
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw boxplots of the steps, one panel for each number of states."""
     with figures.style():
         sizes = sorted({states(case) for case in experiment.cases})
         figure, axes = figures.blank(len(sizes), 1, 0.55 + 2.0 * len(sizes))
@@ -57,7 +64,7 @@ def _column(axis: "Axes", x: int, case: Case, results: Results) -> None:
 
 
 def _walk(cases: list[Case], results: Results) -> str:
-    """What the random walk takes, in words."""
+    """Return the steps of the random walk as text."""
     runs = [results[case.name, "random"] for case in cases if results.get((case.name, "random"))]
     if not runs:
         return ""
@@ -69,6 +76,7 @@ def _walk(cases: list[Case], results: Results) -> str:
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the paper's claims about random MDPs."""
     faster = claims.fewer_steps(
         *(experiment, results, "gosprl", "zero-one-ucrl"),
         claim="GOSPRL is faster than 0/1-UCRL in every configuration",
@@ -107,8 +115,8 @@ GARNET = Experiment(
     paper="Figure 2",
     text=(
         "Each configuration is a random garnet G(S, 5, 5) and a need of U(0, 100) of each pair, both fixed for all "
-        "runs. That p(s_0|s,a) >= 0.001, for the garnet to be communicating, is the paper's, the mixing that achieves "
-        "it ours; the configurations are other ones than the paper's."
+        "runs. The bound p(s_0|s,a) >= 0.001, which makes the garnet communicating, is the paper's; the mixing that "
+        "achieves it is ours. The configurations differ from the paper's."
     ),
     cases=tuple(configuration(size, seed) for size in SIZES for seed in range(CONFIGURATIONS)),
     algorithms=(*BOXED, "random"),

@@ -1,4 +1,4 @@
-"""Figures of how the steps grow with a size: mean steps against it, and the same as multiples of the fluid limit."""
+"""Figures of how the steps grow with a size: mean steps, and mean steps as multiples of the fluid limit."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,19 @@ Groups = Sequence[Sequence[Case]]  # the cases of each size
 
 
 def draw(experiment: Experiment, results: Results, x: Sequence[float], groups: Groups, label: str) -> "Figure":
-    """With a straight line through GOSPRL's means."""
+    """Draw mean steps against x, with a straight line fitted to GOSPRL's means.
+
+    Parameters
+    ----------
+    experiment, results
+        The experiment and its runs.
+    x
+        The sizes.
+    groups
+        The cases of each size.
+    label
+        Of the horizontal axis.
+    """
     with figures.style():
         figure, (left, right) = figures.blank(1, 2, 2.7)
         limits = np.array([np.mean([fluid_limit(case) for case in group]) for group in groups])
@@ -28,7 +40,7 @@ def draw(experiment: Experiment, results: Results, x: Sequence[float], groups: G
         for i, name in enumerate(experiment.algorithms):
             if all(results.get((case.name, name)) for group in groups for case in group):
                 samples = [[results.steps(case.name, name) for case in group] for group in groups]
-                aside = np.array(x) * (0.97 + 0.03 * i)  # intervals must not hide each other
+                aside = np.array(x) * (0.97 + 0.03 * i)  # shifted, so that intervals do not hide each other
                 _means(left, name, x, samples, np.ones(len(x)))
                 _means(right, name, aside, samples, limits)
                 _cases(left, name, x, samples, [[1.0] * len(group) for group in groups])
@@ -44,14 +56,14 @@ def draw(experiment: Experiment, results: Results, x: Sequence[float], groups: G
 
 
 def _means(axis: "Axes", name: str, x: Any, samples: Sequence[Sequence[Any]], unit: figures.Floats) -> None:
-    """The mean of each group's means, with its interval."""
+    """Draw the mean of each group's means, with its interval."""
     look, means = ALGORITHMS[name], [stats.mean_of_cases(sample) for sample in samples]
     value, low, high = (np.array([getattr(mean, end) for mean in means]) / unit for end in ("value", "low", "high"))
     axis.errorbar(x, value, (value - low, high - value), color=look.color, linestyle=look.line, **POINTS)
 
 
 def _cases(axis: "Axes", name: str, x: Any, samples: Sequence[Sequence[Any]], units: Sequence[Sequence[float]]) -> None:
-    """A pale dot for each case, where there are several."""
+    """Draw a pale dot for each case, where a size has several."""
     for at_x, sample, unit in zip(x, samples, units, strict=True):
         if len(sample) > 1:
             means = [case.mean() / each for case, each in zip(sample, unit, strict=True)]
@@ -59,7 +71,7 @@ def _cases(axis: "Axes", name: str, x: Any, samples: Sequence[Sequence[Any]], un
 
 
 def _line(axis: "Axes", results: Results, x: Sequence[float], groups: Groups) -> list[Any]:
-    """The straight line, and its entry in the legend."""
+    """Draw the straight line; return its legend entry."""
     if not all(results.get((case.name, "gosprl")) for group in groups for case in group):
         return []
     look: Any = {"color": ALGORITHMS["gosprl"].color, "linewidth": 0.6, "linestyle": "-"}

@@ -1,4 +1,4 @@
-"""Model estimation: the mean l1 error of the estimated dynamics as time goes by."""
+"""Model estimation: the mean l1 error of the estimated dynamics over time."""
 
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,14 @@ from gosprl.experiments.sweep import Case, Experiment, Results, Run, Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The paper's axis could not be had: our choice. Long enough for η to be halved; not so on the garnet, where that would
-# take most of the time of all experiments.
+# Our choice, as the paper's axis was not available. Long enough for η to be halved, except on the garnet, where that
+# would take most of the time of all experiments.
 HORIZONS = {"noisy_riverswim36": 100_000, "wheel30": 50_000, "garnet50": 50_000}
-DECADE = 10  # errors are compared from a tenth of the time on
+DECADE = 10  # errors are compared over the last decade: from a tenth of the time on
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw the mean error over time."""
     with figures.style():
         figure, axes = figures.blank(1, len(experiment.cases), 2.6)
         for axis, case in zip(axes, experiment.cases, strict=True):
@@ -30,25 +31,26 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
 
 
 def late_log_error(run: Run) -> float:
-    """The mean over the last decade of time, evenly in its logarithm, of the log of the error."""
+    """Return the mean log error over the last decade of time, at times that are even in their logarithm."""
     late = run.curve[run.curve[:, 0] >= run.curve[-1, 0] / DECADE, 1]
     return float(np.log(late).mean())
 
 
 def error_ratio(results: Results, case: Case, one: str, other: str) -> stats.Estimate:
-    """Of the errors over the last decade, as geometric means over time and runs."""
+    """Return the ratio of the errors over the last decade, as geometric means over time and runs."""
     logs = ([late_log_error(run) for run in results[case.name, name]] for name in (one, other))
     difference = stats.difference_of_means(*logs)
     return stats.Estimate(*np.exp([difference.value, difference.low, difference.high]).tolist())
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the paper's claims about model estimation."""
     return [
         _smaller_error(
             *(experiment, results, "gosprl", "weighted-maxent"),
             claim="GOSPRL-for-MODEST outperforms WeightedMaxEnt",
             paper="“GOSPRL outperforms the WeightedMaxEnt heuristic”",
-            reason="NoisyRiverSwim and Wheel are defined in a cited paper that could not be had: ours are "
+            reason="NoisyRiverSwim and Wheel are defined in a cited paper that was not available: ours are "
             "reconstructions. The horizon is ours as well.",
         ),
         _smaller_error(
@@ -86,8 +88,8 @@ MODEST = Experiment(
         "GOSPRL-for-MODEST as the appendix has it: needs for an error η, which is halved whenever they are met, times "
         "alpha_b = 0.01. The error is the mean over all pairs of the l1 distance of the estimated law of the next "
         "state from the true one, 1 for a pair that was never visited. Strategies other than WeightedMaxEnt and the "
-        "random walk pursue the same needs. How long the runs are is our choice: until η was halved at least once, but "
-        "on the garnet, where they end while the needs for η = 1 are still being met. "
+        "random walk pursue the same needs. How long the runs are is our choice: long enough for η to be halved at "
+        "least once, except on the garnet, where the runs end before the needs for η = 1 are met. "
         "NoisyRiverSwim(36) and Wheel(30) are our reconstructions."
     ),
     cases=(

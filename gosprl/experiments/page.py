@@ -1,7 +1,7 @@
 """The page of a reproduction: figures, tables, and each claim of the paper with its verdict.
 
-`index.md`, and `index.html` made from it. Neither has a date or anything of the machine in it: the same runs give the
-same bytes.
+The page is `index.md`, and `index.html` made from it. Neither contains a date or anything about the machine, so the
+same runs give the same bytes.
 """
 
 import html
@@ -17,28 +17,29 @@ from gosprl.experiments.algorithms import ALGORITHMS, PAPER
 from gosprl.experiments.sweep import CENSORED_AT, PILOT, Case, Experiment, Results, Run, Verdict, fluid_limit
 
 TITLE = "The experiments of the paper, reproduced"
-FOLDED = 24  # rows of a table from which on it is shown folded
+FOLDED = 24  # a table with at least this many rows is shown folded
 STEPS = ("case", "algorithm", "runs", "steps, mean (95 %)", "90 % quantile", "fluid limit", "mean / limit", "stopped")
 Row = dict[str, str | float]
 
 
 @dataclass(frozen=True)
 class Report:
-    """An experiment and what its runs gave."""
+    """An experiment and the outcome of its runs."""
 
     experiment: Experiment
     results: Results
-    runs: int  # asked for
-    failed: tuple[str, ...]  # runs that raised, and what
+    runs: int  # the number asked for
+    failed: tuple[str, ...]  # runs that failed, with their errors
     quick: bool
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
+        """The verdicts on the experiment's claims."""
         return self.experiment.judge(self.experiment, self.results)
 
 
 def summary(report: Report) -> list[Row]:
-    """A row a (case, algorithm) that has runs; experiments with a horizon have an error instead of steps."""
+    """Return one row for each (case, algorithm) with runs; cases with a horizon have an error instead of steps."""
     rows = []
     for case in report.experiment.cases:
         for name in report.experiment.algorithms:
@@ -73,13 +74,14 @@ def _errors(runs: Sequence[Run]) -> Row:
 
 
 def write(out: Path, reports: list[Report], command: str) -> None:
-    """index.md and index.html in `out`; the figures are expected as NAME/figure.png and NAME/figure.pdf."""
+    """Write index.md and index.html to `out`, where the figures are NAME/figure.png and NAME/figure.pdf."""
     text = markdown(reports, command)
     store.write(out / "index.md", text.encode())
     store.write(out / "index.html", as_html(text).encode())
 
 
 def markdown(reports: Sequence[Report], command: str) -> str:
+    """Return the page as Markdown; `command` is what made it."""
     lines = [f"# {TITLE}", "", f"Made by `{command}` with gosprl {gosprl.__version__}.", "", *_settings()]
     if any(report.quick for report in reports):
         lines += ["", "**A quick look**: few cases and short horizons. Verdicts are about these only."]
@@ -100,14 +102,14 @@ def markdown(reports: Sequence[Report], command: str) -> str:
 def _settings() -> list[str]:
     settings = ", ".join(f"{key} = {value}" for key, value in PAPER.items())
     return [
-        "A pair is a state and an action; its need b(s,a) is the number of samples wanted of it. An algorithm walks "
-        "until every need is met, and is judged by the steps that it takes.",
+        "A pair is a state and an action; its need b(s,a) is the number of samples needed of it. An algorithm runs "
+        "until every need is met, and is judged by the number of its steps.",
         "",
-        f"GOSPRL and its rivals have the paper's settings ({settings}); our default, `guarded`, its own, which keep "
-        f"its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the "
-        "reference algorithm, and counts with the steps it made: that favours what was stopped, and ≥ marks what "
-        "is only a lower bound then. Intervals are 95 % by the percentile bootstrap, "
-        f"{stats.RESAMPLES} resamples. The fluid limit is what no algorithm can beat on average. "
+        f"GOSPRL and its rivals have the paper's settings ({settings}); our default, `guarded`, has its own, which "
+        f"keep its guarantee. A run is stopped at {CENSORED_AT} times the mean steps of the first {PILOT} runs of the "
+        "reference algorithm, and counts with the steps it made. This favours the stopped algorithm, and ≥ marks "
+        "numbers that are only lower bounds. Intervals are 95 % by the percentile bootstrap, "
+        f"{stats.RESAMPLES} resamples. The fluid limit is a lower bound on the expected steps of any algorithm. "
         "Thresholds were fixed before the runs were made, unless a claim says otherwise.",
     ]
 
@@ -185,7 +187,7 @@ def _steps_table(rows: Sequence[Row]) -> list[str]:
 
 
 def _at_least(row: Row, share: float = 1.0) -> str:
-    """A mark, unless this share of the runs came to their end: those that were stopped are the longest ones."""
+    """Return a mark if fewer than this share of the runs met their need; the stopped runs are the longest ones."""
     return "" if float(row["met"]) >= share * float(row["runs"]) else "≥ "
 
 
@@ -214,7 +216,7 @@ th { border-bottom: 2px solid #888; } li ul { color: #555; font-size: 13px; }
 
 
 def as_html(text: str) -> str:
-    """The page by itself: its own style, nothing from elsewhere."""
+    """Return the page as a self-contained HTML file."""
     from markdown_it import MarkdownIt
 
     body = MarkdownIt("commonmark").enable("table").render(text)

@@ -1,4 +1,4 @@
-"""`reproduce`: make the runs of experiments that are not stored yet, then figures, tables and the page of all."""
+"""`reproduce`: make the runs of experiments that are not stored yet, then figures, tables and the page."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -14,13 +14,13 @@ from gosprl.errors import InputError
 from gosprl.experiments import store
 from gosprl.experiments.sweep import Experiment, Results, Run, execute
 from gosprl.experiments.sweep import quick as smaller
-from gosprl.experiments.workers import Task, Workers, said
+from gosprl.experiments.workers import Task, Workers, one_line
 
 if TYPE_CHECKING:
     from gosprl.experiments.page import Report
 
 RUNS, QUICK_RUNS = 30, 2
-UNKNOWN = Run(0, 0, False, None, np.empty((0, 2)))  # in place of a pilot that is not there
+UNKNOWN = Run(0, 0, False, None, np.empty((0, 2)))  # stands for a pilot that is missing
 
 Progress = Callable[[int, int, str], object]
 
@@ -34,22 +34,34 @@ def reproduce(
     quick: bool = False,
     progress: Progress | None = None,
 ) -> "list[Report]":
-    """Make what the experiments `names` need and draw them; what `out` has of an earlier call is not made again.
+    """Make the runs of some experiments that are not stored yet, and draw the experiments.
 
+    Parameters
+    ----------
     names
-        Of experiments, or "all".
+        Names of experiments, or "all".
     out
-        Directory, new or of an earlier call; `gosprl.experiments.store` says what is in it.
+        A directory, new or from an earlier call; `gosprl.experiments.store` describes its files.
     runs
-        Of each algorithm in each case: by default 30, of a quick look 2.
+        Runs of each algorithm in each case, by default 30, or 2 with `quick`.
     workers
-        Processes, by default as many as there are cores; the files are the same whatever their number. With more than
-        one, a script must call this under `if __name__ == "__main__":`.
+        Processes, by default one per core. The files do not depend on their number. With more than one, a script must
+        call this under `if __name__ == "__main__":`.
+    quick
+        Make only few cases and short runs.
     progress
-        Called with the number of runs that are done, of how many, and the name of the last; at first with what is
-        stored, and no name.
+        Called with the number of finished runs, the number of all runs, and the name of the last finished one; first
+        with the number of stored runs and an empty name.
 
-    Returns a report for each experiment asked for; its `failed` has what failed, which the next call tries again.
+    Returns
+    -------
+    list[Report]
+        One for each experiment asked for. `failed` lists the runs that failed; the next call makes them again.
+
+    Raises
+    ------
+    InputError
+        A name is unknown, `out` cannot be used, or matplotlib is missing.
     """
     _check_matplotlib()
     from gosprl.experiments.page import write
@@ -68,8 +80,8 @@ def reproduce(
         try:
             _analyse(report, folder)
             drawn.append(report)
-        except Exception as error:  # the other experiments are not lost
-            report = replace(report, failed=(*report.failed, f"analysis: {said(error)}"))
+        except Exception as error:  # continue with the other experiments
+            report = replace(report, failed=(*report.failed, f"analysis: {one_line(error)}"))
         reports.append(report)
     if drawn:
         order = [experiment.name for experiment in _asked("all", quick)]
@@ -80,7 +92,7 @@ def reproduce(
 
 
 def _asked(names: str | Iterable[str], quick: bool) -> list[Experiment]:
-    """The experiments of these names, in the order of the catalogue."""
+    """Return the experiments of these names, in the order of the catalogue."""
     from gosprl.experiments.catalogue import EXPERIMENTS
 
     wanted = [names] if isinstance(names, str) else list(names)
@@ -93,7 +105,7 @@ def _asked(names: str | Iterable[str], quick: bool) -> list[Experiment]:
 
 
 def _check_matplotlib() -> None:
-    """Before hours of runs that could not be drawn."""
+    """Raise `InputError` if matplotlib is missing, before runs are made that could not be drawn."""
     if find_spec("matplotlib") is None:
         raise InputError("figures need matplotlib, which is not installed: pip install 'gosprl[experiments]'")
 
@@ -101,7 +113,7 @@ def _check_matplotlib() -> None:
 def _make(
     experiments: list[Experiment], runs: int, workers: int, out: Path, progress: Progress
 ) -> dict[tuple[str, str], str]:
-    """Make and store all that is not stored; says, by experiment and run, why what is missing failed."""
+    """Make and store the runs that are not stored; return the errors of those that failed, by experiment and run."""
     failed: dict[tuple[str, str], str] = {}
     pilots = [(experiment.name, job) for experiment in experiments for job in experiment.pilots()]
     planned = {
@@ -124,31 +136,31 @@ def _make(
             note(task, answer)
         rest: list[Task] = []
         for experiment in experiments:
-            limited, unlimited = _tasks(experiment, runs, out)
-            rest += [task for task in limited if _key(task) not in failed]
-            for task in unlimited:
-                note(task, f"no limit is known, since one of the first runs of {experiment.reference} failed")
+            possible, blocked = _tasks(experiment, runs, out)
+            rest += [task for task in possible if _key(task) not in failed]
+            for task in blocked:
+                note(task, f"max_steps is unknown, since one of the first runs of {experiment.reference} failed")
         for task, answer in team.each(_missing(rest, out)):
             note(task, answer)
     return {key: failed[key] for key in planned if key in failed}  # in an order that does not depend on the workers
 
 
 def _tasks(experiment: Experiment, runs: int, out: Path) -> tuple[list[Task], list[Task]]:
-    """All runs of an experiment: those that can be made, and those for whose limit a pilot is missing."""
-    limited: list[Task] = []
-    unlimited: list[Task] = []
+    """Return all runs of an experiment: those that can be made, and those whose max_steps needs a missing pilot."""
+    possible: list[Task] = []
+    blocked: list[Task] = []
     stored = {job: store.load(out, experiment.name, job) for job in experiment.pilots()}
     for case in experiment.cases:
         one = replace(experiment, cases=(case,))
         known = all(stored[job] for job in one.pilots())
         for job in one.jobs(runs, lambda job: stored[job] or UNKNOWN):
-            made = known or job.algorithm == experiment.reference
-            (limited if made else unlimited).append((experiment.name, job))
-    return limited, unlimited
+            ready = known or job.algorithm == experiment.reference
+            (possible if ready else blocked).append((experiment.name, job))
+    return possible, blocked
 
 
 def _missing(tasks: list[Task], out: Path) -> list[Task]:
-    """Those not stored, all cases by turns: what takes long is then not all at the end."""
+    """Return the tasks that are not stored, seed by seed, so that slow cases are not all at the end."""
     return sorted((task for task in tasks if store.load(out, *task) is None), key=lambda task: task[1].seed)
 
 
@@ -158,7 +170,7 @@ def _key(task: Task) -> tuple[str, str]:
 
 
 def _report(experiment: Experiment, runs: int, failed: Iterable[str], out: Path, quick: bool) -> "Report":
-    """What is stored of an experiment."""
+    """Return the stored runs of an experiment."""
     from gosprl.experiments.page import Report
 
     results = Results({(case.name, algorithm): [] for case in experiment.cases for algorithm in experiment.algorithms})
@@ -169,7 +181,7 @@ def _report(experiment: Experiment, runs: int, failed: Iterable[str], out: Path,
 
 
 def _drawn_before(asked: list[str], out: Path, quick: bool) -> "list[Report]":
-    """The experiments that were drawn in earlier calls, and are not in this one."""
+    """Return the experiments that were drawn in earlier calls and are not part of this one."""
     reports = []
     for experiment in _asked("all", quick):
         drawn = store.load_drawn(out, experiment.name)
@@ -179,13 +191,16 @@ def _drawn_before(asked: list[str], out: Path, quick: bool) -> "list[Report]":
 
 
 def _analyse(report: "Report", out: Path) -> None:
-    """Draw an experiment and write its tables; also what only the page shows, so that it fails here if it does."""
+    """Draw an experiment and write its tables.
+
+    The verdicts are computed as well: if they fail, only this experiment fails, not the page.
+    """
     from gosprl.experiments.figures import image
     from gosprl.experiments.page import summary
 
     experiment, results, folder = report.experiment, report.results, out / report.experiment.name
     if not any(results.values()):
-        raise InputError("no run that could be drawn")
+        raise InputError("there is no run to draw")
     figure, rows, _ = experiment.draw(experiment, results), summary(report), report.verdicts
     for kind in ("png", "pdf"):
         store.write(folder / f"figure.{kind}", image(figure, kind))

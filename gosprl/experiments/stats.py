@@ -1,8 +1,8 @@
-"""What a few dozen runs say: means, ratios and slopes, with 95 % intervals by the percentile bootstrap.
+"""Statistics of a few dozen runs: means, ratios and slopes, with 95 % intervals by the percentile bootstrap.
 
 An interval is the range of the middle 95 % of the statistic over RESAMPLES samples drawn with replacement from the
-runs; the runs of each algorithm and case are drawn independently. The generator is seeded anew each time: the same runs
-give the same interval.
+runs; the runs of each algorithm and case are drawn independently. The generator has a fixed seed for each interval, so
+the same runs give the same interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,20 +25,21 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
+        """Return the value with its interval, as text."""
         return f"{number(self.value)} ({number(self.low)} to {number(self.high)})"
 
 
 @dataclass(frozen=True)
 class Line:
-    """Least squares, y = intercept + slope x, and the share of the variance of y that it explains."""
+    """A least-squares line y = intercept + slope x."""
 
     slope: float
     intercept: float
-    r2: float
+    r2: float  # the share of the variance of y that it explains
 
 
 def number(x: float) -> str:
-    """Short, for people: 12,345, 253.1, 14.72, 0.871, 0.0123."""
+    """Return a number as short text: 12,345, 253.1, 14.72, 0.871, 0.0123."""
     if not np.isfinite(x):
         return "n/a"
     size = abs(x)
@@ -47,40 +48,51 @@ def number(x: float) -> str:
 
 
 def bootstrap(statistic: Callable[..., Floats], *samples: ArrayLike) -> Estimate:
-    """`statistic` takes an array [n, runs] for each of the samples [runs] and gives [n]."""
+    """Return a statistic with its bootstrap interval.
+
+    Parameters
+    ----------
+    statistic
+        A function of one array [n, runs] for each sample, which returns [n].
+    *samples
+        Arrays [runs].
+    """
     values, rng = [np.asarray(x, dtype=float) for x in samples], np.random.default_rng(0)
     drawn = [x[rng.integers(len(x), size=(RESAMPLES, len(x)))] for x in values]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a ratio to nothing is inf or nan, and confirms nothing
+    with np.errstate(divide="ignore", invalid="ignore"):  # a ratio to 0 is inf or nan, and confirms no claim
         low, high = np.percentile(statistic(*drawn), TAILS)
         return Estimate(float(statistic(*(x[None] for x in values))[0]), float(low), float(high))
 
 
 def mean(x: ArrayLike) -> Estimate:
+    """Return the mean of x [runs]."""
     return bootstrap(_mean, x)
 
 
 def mean_of_cases(cases: Sequence[ArrayLike]) -> Estimate:
-    """The mean over the cases of their means; the interval is for these cases, only their runs are drawn anew."""
+    """Return the mean over the cases of their means; the interval is for these cases, only runs are resampled."""
     return bootstrap(lambda *drawn: np.mean([_mean(x) for x in drawn], axis=0), *cases)
 
 
 def quantile90(x: ArrayLike) -> float:
-    """The least value that nine runs in ten do not exceed: the paper's sample complexity at delta = 0.1."""
+    """Return the smallest value that 90 % of the runs do not exceed: the paper's sample complexity at delta = 0.1."""
     return float(np.quantile(np.asarray(x, dtype=float), 0.9, method="inverted_cdf"))
 
 
 def difference_of_means(x: ArrayLike, y: ArrayLike) -> Estimate:
+    """Return mean x - mean y."""
     return bootstrap(lambda a, b: _mean(a) - _mean(b), x, y)
 
 
 def ratio_of_means(x: ArrayLike, y: ArrayLike) -> Estimate:
+    """Return mean x / mean y."""
     return bootstrap(lambda a, b: _mean(a) / _mean(b), x, y)
 
 
 def mean_ratio(
     x: Sequence[ArrayLike], y: Sequence[ArrayLike], statistic: Callable[[Floats], Floats] | None = None
 ) -> Estimate:
-    """The geometric mean over the cases of the ratio of x to y in a statistic, by default the mean."""
+    """Return the geometric mean over the cases of statistic(x) / statistic(y); the statistic is the mean by default."""
     of = statistic or _mean
     return bootstrap(
         lambda *drawn: np.exp(
@@ -91,12 +103,12 @@ def mean_ratio(
 
 
 def mean_ratio_of_sds(x: Sequence[ArrayLike], y: Sequence[ArrayLike]) -> Estimate:
-    """The geometric mean over the cases of sd x / sd y."""
+    """Return the geometric mean over the cases of sd x / sd y."""
     return mean_ratio(x, y, _sd)
 
 
 def line(x: ArrayLike, y: ArrayLike) -> Line:
-    """The least-squares line through the points."""
+    """Return the least-squares line through the points."""
     a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     slope = float(_slope(a, b[None])[0])
     rest = b - b.mean() - slope * (a - a.mean())
@@ -105,7 +117,7 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
 
 
 def log_log_slope(x: ArrayLike, groups: Sequence[Sequence[ArrayLike]]) -> Estimate:
-    """The slope of log y against log x, where y is `mean_of_cases` of each group: 1 where y is in proportion to x."""
+    """Return the slope of log y against log x, y the `mean_of_cases` of each group; 1 if y is proportional to x."""
     ends = np.cumsum([len(group) for group in groups]).tolist()
     logs = np.log(np.asarray(x, dtype=float))
 
@@ -118,7 +130,7 @@ def log_log_slope(x: ArrayLike, groups: Sequence[Sequence[ArrayLike]]) -> Estima
 
 
 def band(curves: Floats) -> tuple[Floats, Floats]:
-    """The ends [T] of the interval of the mean at each time, of curves [runs, T]; each is drawn as a whole."""
+    """Return the ends [T] of the interval of the mean at each time, of curves [runs, T]; whole curves are resampled."""
     n = len(curves)
     weights = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n
     low, high = np.percentile(weights @ curves, TAILS, axis=0)
@@ -134,6 +146,6 @@ def _sd(x: Floats) -> Floats:
 
 
 def _slope(x: Floats, y: Floats) -> Floats:
-    """[n] least-squares slopes of the rows of y [n, points] against x [points]."""
+    """Return the least-squares slopes [n] of the rows of y [n, points] against x [points]."""
     centred = x - x.mean()
     return np.asarray(y @ centred / (centred @ centred))

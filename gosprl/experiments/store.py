@@ -1,12 +1,13 @@
-"""What was run, kept on disk: one file a run, so that a sweep goes on where it stopped.
+"""Runs stored on disk, one file for each run, so that a sweep continues where it stopped.
 
     DIR/reproduction.json                     what wrote DIR: format, version, quick or not
-    DIR/NAME/runs/CASE/ALGORITHM/SEED.json    one run: the job, completely, and what it gave
-    DIR/NAME/drawn.json                       of which runs the figure of the experiment is
-    DIR/NAME/runs.csv                         these runs, one a row
+    DIR/NAME/runs/CASE/ALGORITHM/SEED.json    one run: the complete job, and its outcome
+    DIR/NAME/drawn.json                       which runs the figure of the experiment shows
+    DIR/NAME/runs.csv                         these runs, one per row
 
-Files hold nothing that differs between two executions of the same job, appear complete or not at all, and a run that
-is stored is never written again. What does not fit what is asked for is an error, not repaired: it may be dear.
+Files contain nothing that differs between two executions of the same job, and are written atomically. A stored run is
+never written again. Stored runs are expensive, so a file that does not match the job raises an error, and is not
+replaced.
 """
 
 import csv
@@ -30,7 +31,7 @@ MARKER, DRAWN = "reproduction.json", "drawn.json"
 
 
 def begin(out: Path, quick: bool) -> None:
-    """Make `out` a directory of ours, or check that it is one and of the same kind."""
+    """Create the directory `out`, or check that it is one of ours, with the same version and `quick`."""
     marker, expected = out / MARKER, _written_by() | {"quick": quick}
     try:
         if marker.exists():
@@ -45,19 +46,19 @@ def begin(out: Path, quick: bool) -> None:
             )
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"out: {out} is no directory that can be used: {error}; give another --out") from None
+        raise InputError(f"out: {out} cannot be used as a directory: {error}; give another --out") from None
     write(marker, _json(expected))
 
 
 def save(out: Path, name: str, job: Job, run: Run) -> None:
-    """Keep a run of the experiment `name`."""
-    gave = {"steps": run.steps, "met": run.met, "max_steps": run.max_steps}
-    gave |= {"curve": run.curve.tolist(), "watched": run.watched, "attempts": run.attempts}
-    write(path(out, name, job), _json({**_written_by(), "job": _data(job), "run": gave}))
+    """Store a run of the experiment `name`."""
+    outcome = {"steps": run.steps, "met": run.met, "max_steps": run.max_steps}
+    outcome |= {"curve": run.curve.tolist(), "watched": run.watched, "attempts": run.attempts}
+    write(path(out, name, job), _json({**_written_by(), "job": _data(job), "run": outcome}))
 
 
 def load(out: Path, name: str, job: Job) -> Run | None:
-    """What a job gave, or None if it has not been run; an error if the file is of another job."""
+    """Return the stored run of a job, None if there is none; `InputError` if the file is of another job."""
     file, folder = path(out, name, job), out / name
     if not file.exists():
         return None
@@ -73,23 +74,23 @@ def load(out: Path, name: str, job: Job) -> Run | None:
 
 
 def path(out: Path, name: str, job: Job) -> Path:
-    """The file of a run."""
+    """Return the file of a run."""
     return out / name / "runs" / job.case.name / job.algorithm / f"{job.seed}.json"
 
 
 def counts(out: Path) -> dict[str, int]:
-    """How many runs are stored, by experiment."""
+    """Return the number of stored runs of each experiment."""
     folders = (folder.parent for folder in sorted(out.glob("*/runs")))
     return {folder.name: sum(1 for _ in folder.glob("runs/*/*/*.json")) for folder in folders}
 
 
 def save_drawn(out: Path, name: str, runs: int, failed: Sequence[str]) -> None:
-    """Note of how many runs the figure of an experiment is, and which are missing there."""
+    """Store the number of runs that the figure of an experiment shows, and those that failed."""
     write(out / name / DRAWN, _json({"runs": runs, "failed": list(failed)}))
 
 
 def load_drawn(out: Path, name: str) -> tuple[int, tuple[str, ...]] | None:
-    """What `save_drawn` noted, None if nothing was drawn yet."""
+    """Return what `save_drawn` stored, None if nothing was drawn yet."""
     file, folder = out / name / DRAWN, out / name
     if not file.exists():
         return None
@@ -101,7 +102,7 @@ def load_drawn(out: Path, name: str) -> tuple[int, tuple[str, ...]] | None:
 
 
 def run_rows(results: Results) -> list[dict[str, Any]]:
-    """One row a run, without its curve."""
+    """Return one row for each run, without its curve."""
     keys = ("seed", "steps", "met", "max_steps", "watched", "attempts")
     return [
         {"case": case, "algorithm": algorithm, **{key: getattr(run, key) for key in keys}}
@@ -111,7 +112,7 @@ def run_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def write_csv(file: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows under the names of their entries; a row without one has it empty."""
+    """Write rows as CSV; an entry that a row does not have is empty."""
     text = io.StringIO()
     table = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
     table.writeheader()
@@ -120,7 +121,7 @@ def write_csv(file: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a file that is there completely or, whatever happens meanwhile, as it was before."""
+    """Write a file atomically: after a failure it is as it was before."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +131,9 @@ def write(file: Path, content: bytes) -> None:
         finally:
             unfinished.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"out: {file} cannot be written: {error}; what is stored stays, repair that first") from None
+        raise InputError(
+            f"out: {file} cannot be written: {error}; stored runs are kept, so solve this and repeat the command"
+        ) from None
 
 
 def _written_by() -> dict[str, Any]:
@@ -138,7 +141,7 @@ def _written_by() -> dict[str, Any]:
 
 
 def _data(job: Job) -> dict[str, Any]:
-    """A job as JSON has it, with all that decides what it gives; titles, labels and colours do not."""
+    """Return a job as JSON data: everything that determines its outcome, without titles, labels and colours."""
     algorithm, case = ALGORITHMS[job.algorithm], asdict(job.case)
     del case["title"]
     whole = {
@@ -146,7 +149,7 @@ def _data(job: Job) -> dict[str, Any]:
         "algorithm": job.algorithm,
         "strategy": algorithm.strategy,
         "options": dict(algorithm.options),
-        "told": algorithm.told,
+        "told": algorithm.mdp_option,  # the key of files stored so far
         "trap_cost": algorithm.trap_cost,
         "seed": job.seed,
         "max_steps": job.max_steps,
@@ -172,19 +175,19 @@ def _parsed(file: Path, folder: Path) -> dict[str, Any]:
 def _check(file: Path, has: dict[str, Any], expected: dict[str, Any], folder: Path) -> None:
     for key, value in expected.items():
         if key not in has or has[key] != value:
-            what, old, new = _difference(key, has.get(key), value)
+            entry, old, new = _difference(key, has.get(key), value)
             raise InputError(
-                f"out: {file} has {what} {old!r}, expected {new!r}; give another --out, or remove {folder}"
+                f"out: {file} has {entry} {old!r}, expected {new!r}; give another --out, or remove {folder}"
             )
 
 
-def _difference(what: str, has: Any, expected: Any) -> tuple[str, Any, Any]:
-    """The innermost entry that differs: its name, and both values."""
+def _difference(entry: str, has: Any, expected: Any) -> tuple[str, Any, Any]:
+    """Return the innermost entry that differs: its name, and both values."""
     if isinstance(has, dict) and isinstance(expected, dict):
         for key in [*expected, *has]:
             if has.get(key) != expected.get(key):
-                return _difference(f"{what}.{key}", has.get(key), expected.get(key))
-    return what, has, expected
+                return _difference(f"{entry}.{key}", has.get(key), expected.get(key))
+    return entry, has, expected
 
 
 def _unreadable(file: Path, folder: Path, error: Exception) -> InputError:

@@ -1,8 +1,8 @@
-"""An experiment as data: cases x algorithms x seeds, what is measured, and what the paper says about it.
+"""An experiment as data: cases x algorithms x seeds, the measurement, and the claims of the paper about it.
 
-A `Job` says one run completely: the same job gives the same `Run`, on any machine and in any process. `execute` runs
-it; `gosprl.experiments.store` keeps what it gave. A rival is stopped at ten times the steps that the reference
-algorithm takes in the same case, the mean of its first PILOT runs, and such a run is kept as censored: `met` is False.
+A `Job` specifies one run completely: the same job gives the same `Run`, on any machine and in any process. `execute`
+makes it, and `gosprl.experiments.store` stores the outcome. Other algorithms than the reference are stopped at ten
+times its steps in the same case, the mean of its first PILOT runs. Such a run is censored: `met` is False.
 """
 
 import math
@@ -23,30 +23,32 @@ from gosprl.model.empirical import EmpiricalModel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PILOT = 5  # runs of the reference that set the limit of the others
-CENSORED_AT = 10  # times their mean
-LEAST_ERROR = 1e-6  # at which GOSPRL-for-MODEST would end, if it ever came there
-CHECKPOINTS = 60  # moments, evenly spread over the logarithm of time, at which an error is measured
+PILOT = 5  # runs of the reference that determine max_steps of the others
+CENSORED_AT = 10  # max_steps, as a multiple of their mean steps
+LEAST_ERROR = 1e-6  # the error at which GOSPRL-for-MODEST ends; never reached
+CHECKPOINTS = 60  # times at which an error is measured, even in their logarithm
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is walked: a domain and what is needed of it; one panel, column or point of a figure."""
+    """A domain and a need; one panel, column or point of a figure."""
 
     name: str  # in file names
     title: str  # in figures
     domain: str
     parameters: tuple[tuple[str, Any], ...] = ()  # of the domain
-    need: int = 10  # of every pair; with `random_need`, at most
+    need: int = 10  # of every pair; with `random_need`, the largest possible
     random_need: int | None = None  # seed of needs drawn uniformly from 0..need, pair by pair
-    only_at: str = ""  # the need is at the states with this character of the map
-    watch: str = ""  # count the visits of the states with this one
-    horizon: int = 0  # measure the error of the estimated model up to here, instead of walking until all is met
+    only_at: str = ""  # only states with this character on the map have a need
+    watch: str = ""  # count the visits of the states with this character
+    horizon: int = 0  # if positive, measure the error of the estimated model up to this step, whatever is met
 
     def mdp(self) -> gosprl.TabularMDP:
+        """Return the domain."""
         return gosprl.envs.make(self.domain, **dict(self.parameters))
 
     def needed(self, mdp: gosprl.TabularMDP) -> int | NDArray[np.int64]:
+        """Return the need: a number, or an array [S, A]."""
         if self.random_need is not None:
             shape = (mdp.num_states, mdp.num_actions)
             return np.random.default_rng(self.random_need).integers(0, self.need + 1, size=shape)
@@ -57,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Job:
-    """One run, said completely."""
+    """The complete specification of one run."""
 
     case: Case
     algorithm: str  # a name in `ALGORITHMS`
@@ -67,11 +69,11 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What one run gave."""
+    """The outcome of one run."""
 
     seed: int
     steps: int
-    met: bool  # False: stopped at the limit, `steps` is how far it came
+    met: bool  # False: stopped at max_steps
     max_steps: int | None
     curve: NDArray[np.float64]  # [n, 2] (step, proportion of states met) at each change; or (step, error)
     watched: int = 0  # visits of the watched states
@@ -82,18 +84,18 @@ class Results(dict[tuple[str, str], list[Run]]):
     """The runs of an experiment by (case, algorithm), in order of their seeds; failed ones are missing."""
 
     def steps(self, case: str, algorithm: str) -> NDArray[np.float64]:
-        """[runs] steps, those of censored runs included: for these, a lower bound."""
+        """Return the steps of each run [runs]; for censored runs, a lower bound on those to meet the need."""
         return np.array([run.steps for run in self[case, algorithm]], dtype=float)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim of the paper, and what was found."""
+    """A claim of the paper, and the verdict on it."""
 
     claim: str
-    paper: str  # what it prints, in its own words or numbers
-    ours: str  # what was measured
-    threshold: str  # what counts as confirmed; fixed before the runs are made
+    paper: str  # the paper's own words or numbers
+    ours: str  # our measurement
+    threshold: str  # when it counts as confirmed; fixed before the runs are made
     verdict: str  # "confirmed", "not confirmed" or "not comparable"
     reason: str = ""
 
@@ -105,39 +107,40 @@ class Experiment:
     name: str
     title: str
     paper: str  # where it is printed
-    text: str  # what is done, and where it is our own choice
+    text: str  # a description, which names our own choices
     cases: tuple[Case, ...]
     algorithms: tuple[str, ...]
-    quick: tuple[str, ...]  # names of the cases that a quick look has
+    quick: tuple[str, ...]  # names of the cases of a quick reproduction
     draw: "Callable[[Experiment, Results], Figure]"
     judge: "Callable[[Experiment, Results], list[Verdict]]"
-    reference: str = "gosprl"  # whose steps set the others' limit
-    share: float = 1.0  # of the runs asked for, where the paper has fewer a case
+    reference: str = "gosprl"  # the algorithm whose steps determine max_steps of the others
+    share: float = 1.0  # of the runs asked for; below 1 where the paper has fewer runs of each case
 
     def seeds(self, runs: int) -> range:
+        """Return the seeds of the runs of each algorithm and case."""
         return range(max(1, round(self.share * runs)))
 
     def pilots(self) -> Iterator[Job]:
-        """The runs that say when the others are stopped; needed whatever the number of runs asked for."""
+        """Return the runs that determine max_steps of the others; needed for any number of runs."""
         if self.reference in self.algorithms:
             for case in self.cases:
                 if not case.horizon:
                     yield from (Job(case, self.reference, seed) for seed in range(PILOT))
 
     def jobs(self, runs: int, pilot: Callable[[Job], Run]) -> Iterator[Job]:
-        """All runs, given what the pilots gave."""
+        """Return all runs, given the outcome of each pilot."""
         for case in self.cases:
-            limit: int | None = case.horizon or None
-            if limit is None and self.reference in self.algorithms:
+            max_steps: int | None = case.horizon or None
+            if max_steps is None and self.reference in self.algorithms:
                 mean = np.mean([pilot(Job(case, self.reference, seed)).steps for seed in range(PILOT)])
-                limit = math.ceil(CENSORED_AT * float(mean))
+                max_steps = math.ceil(CENSORED_AT * float(mean))
             for algorithm in self.algorithms:
                 free = algorithm == self.reference and not case.horizon
-                yield from (Job(case, algorithm, seed, None if free else limit) for seed in self.seeds(runs))
+                yield from (Job(case, algorithm, seed, None if free else max_steps) for seed in self.seeds(runs))
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """A small version that still draws everything: few cases, and a tenth of their horizons."""
+    """Return a small version of an experiment: few cases, and a tenth of their horizons."""
     cases = (replace(case, horizon=case.horizon // 10) for case in experiment.cases if case.name in experiment.quick)
     return replace(experiment, cases=tuple(cases))
 
@@ -147,8 +150,8 @@ def execute(job: Job) -> Run:
     case, algorithm = job.case, ALGORITHMS[job.algorithm]
     mdp = case.mdp()
     options = dict(algorithm.options)
-    if algorithm.told:
-        options[algorithm.told] = mdp
+    if algorithm.mdp_option:
+        options[algorithm.mdp_option] = mdp
     if algorithm.trap_cost:
         options["costs"] = np.where(on_map(mdp, case.watch), algorithm.trap_cost, 1.0)
     if case.horizon:
@@ -156,7 +159,7 @@ def execute(job: Job) -> Run:
     result = gosprl.collect(
         *(mdp, case.needed(mdp)), strategy=algorithm.strategy, seed=job.seed, max_steps=job.max_steps, **options
     )
-    if result.stop == "interrupted":  # Ctrl-C: this is no run
+    if result.stop == "interrupted":  # by Ctrl-C: not a complete run
         raise KeyboardInterrupt
     watched = int(result.counts[on_map(mdp, case.watch)].sum()) if case.watch else 0
     curve = np.stack([result.curve["step"].astype(float), result.curve["proportion"]], axis=1)
@@ -164,7 +167,7 @@ def execute(job: Job) -> Run:
 
 
 def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, Any]) -> Run:
-    """A run of GOSPRL-for-MODEST, looked at on its way: needs for an error that is halved, and halved again."""
+    """Make a run of GOSPRL-for-MODEST, whose needs are for an error that is halved repeatedly; measure the error."""
     horizon, model = job.case.horizon, EmpiricalModel.over(mdp.rows)
     need = Printed(model, True, LEAST_ERROR, "l1", PAPER["delta"], ALPHA["decreasing"], begin=1.0)
     collector = Collector(need=need, strategy=strategy, seed=job.seed, model=model, **options)
@@ -178,26 +181,26 @@ def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, 
 
 
 def average_error(mdp: gosprl.TabularMDP, model: EmpiricalModel) -> float:
-    """The mean over the pairs of |p_hat - p|_1; a pair never visited has p_hat = 0 and counts 1."""
+    """Return the mean over the pairs of |p_hat - p|_1; a pair never visited has p_hat = 0, hence error 1."""
     S = mdp.num_states
     true = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr)) * S + mdp.succ
     ptr, succ, count, _ = model.stored()
     seen = np.repeat(np.arange(len(mdp.rows)), np.diff(ptr)) * S + succ
     p_hat = np.zeros(len(true))
     order = np.argsort(true)
-    place = order[np.searchsorted(true, seen, sorter=order)]  # what was seen is possible
+    place = order[np.searchsorted(true, seen, sorter=order)]  # every transition that was seen is possible
     p_hat[place] = count / np.repeat(np.maximum(model.visits, 1), np.diff(ptr))
     return float(np.abs(p_hat - mdp.prob).sum() / len(mdp.rows))
 
 
 def on_map(mdp: gosprl.TabularMDP, character: str) -> NDArray[np.bool_]:
-    """[S] the states that are drawn with this character."""
+    """Return a mask [S] of the states with this character on the map."""
     assert mdp.map is not None
     return np.array([tile == character for tile in "".join(mdp.map) if tile != "#"])
 
 
 @cache
 def fluid_limit(case: Case) -> float:
-    """Steps that no algorithm can beat on average in this case."""
+    """Return a lower bound on the expected steps of any algorithm in this case."""
     mdp = case.mdp()
     return gosprl.fluid_limit(mdp, case.needed(mdp))

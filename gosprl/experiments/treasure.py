@@ -1,4 +1,4 @@
-"""TREASURE-10 on seven domains: the proportion P_t of states that have their ten samples of every action."""
+"""TREASURE-10 on seven domains: the proportion P_t of states with ten samples of every action."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RIVALS = ("zero-one-ucrl", "zero-ucrl", "maxent", "random")  # those of the paper
-STRUGGLING = 2.0  # times GOSPRL's mean steps
-QUARTER_ADDS = 0.1  # of the states, at least: our reading of a steady increase
+STRUGGLING = 2.0  # an algorithm struggles if it takes at least this many times GOSPRL's mean steps
+QUARTER_ADDS = 0.1  # P_t increases steadily if each quarter of a run adds this proportion of the states
 NEED = 10
-ALIKE = 1.5  # times the fewest mean steps, at most
+ALIKE = 1.5  # algorithms are alike if their mean steps are within this factor
 EXTRA = (
     "MinFrequency, Zero-RMax, 0/1-UCRL that plans anew when a pair has all it needs (renewed) and our default, "
     "guarded, are not in the paper's figure."
@@ -24,11 +24,12 @@ EXTRA = (
 
 
 def _ten(experiment: Experiment) -> Experiment:
-    """Without the cases of one sample of every pair, which only a remark is about."""
+    """Return the experiment without the cases of one sample per pair, which are for a footnote of the paper only."""
     return replace(experiment, cases=tuple(case for case in experiment.cases if case.need == NEED))
 
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
+    """Draw the proportion of states met over time."""
     experiment = _ten(experiment)
     columns = min(3 if experiment.name == "fig-treasure" else 2, len(experiment.cases))
     rows = -(-len(experiment.cases) // columns)
@@ -36,6 +37,7 @@ def draw(experiment: Experiment, results: Results) -> "Figure":
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
+    """Judge the paper's claims about TREASURE-10."""
     whole, experiment = experiment, _ten(experiment)
     verdicts = [
         _succeeds(experiment, results),
@@ -158,7 +160,7 @@ def _initial() -> Verdict:
     return claims.untested(
         claim="Goals with the least remaining budget shorten the initial phase",
         paper="“which has the effect of shortening the length of the initial phase”",
-        reason="not run: all runs of GOSPRL have that phase, as the paper's have, and it shows none without",
+        reason="not run: all runs of GOSPRL have that phase, as in the paper, which shows none without it",
     )
 
 
@@ -208,8 +210,8 @@ MORE = Experiment(
     title="TREASURE-10 on four more domains",
     paper="Figure 7 (appendix)",
     text=(
-        "As the figure before. Of the three gridworlds the paper says in words what they are and how many states they "
-        f"have; the maps are our own, and numbers may differ for that. {EXTRA}"
+        "As the figure before. The paper describes the three gridworlds in words and gives their numbers of states. "
+        f"The maps are our own, so numbers may differ. {EXTRA}"
     ),
     cases=(
         _case("riverswim36", "RiverSwim(36)"),

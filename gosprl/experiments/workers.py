@@ -1,4 +1,4 @@
-"""Runs on several cores. A run that raises, or takes its process down with it, fails alone."""
+"""Runs in several processes. A run that raises, or ends its process, does not affect the others."""
 
 import multiprocessing
 import os
@@ -15,27 +15,29 @@ from gosprl.experiments.algorithms import ALGORITHMS
 from gosprl.experiments.sweep import Case, Job, Run
 
 Task = tuple[str, Job]  # the name of an experiment, and one of its runs
-Answer = tuple[Task, Run | str]  # what it gave, or why it failed
+Answer = tuple[Task, Run | str]  # the run, or why it failed
 
 TINY = Case("tiny", "", "riverswim6", need=1)
 DIED = "the process that made it ended abruptly, as when memory runs out"
 
 
 class Workers:
-    """A number of processes; for one, this process itself."""
+    """A number of worker processes; with one worker, the runs are made in this process."""
 
     def __init__(self, number: int, execute: Callable[[Job], Run]) -> None:
         self._number, self._execute = number, execute
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
+        """Return itself; processes start when they are needed."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the processes; after an exception, without waiting for them."""
         self._end(now=kind is not None)
 
     def each(self, tasks: Sequence[Task]) -> Iterator[Answer]:
-        """Every task with what came of it, as soon as it is there."""
+        """Yield every task with its outcome, as soon as it is finished."""
         if self._number == 1:
             yield from ((task, attempt(self._execute, task[1])) for task in tasks)
             return
@@ -43,15 +45,19 @@ class Workers:
         waiting = deque(tasks)
         while waiting:
             for suspect in (yield from self._together(waiting)):
-                if (yield from self._together(deque([suspect]))):  # one at a time, to find whose process dies
+                if (
+                    yield from self._together(deque([suspect]))
+                ):  # one at a time, to see which of them ends its process
                     yield suspect, DIED
 
     def _together(self, waiting: deque[Task]) -> Generator[Answer, None, list[Task]]:
-        """Until none is waiting, or a process dies: then, the tasks that it may have had."""
+        """Run the waiting tasks until none is left or a process dies; return the tasks that were running then."""
         running: dict[Future[Run | str], Task] = {}
         try:
             while waiting or running:
-                while waiting and len(running) <= self._number:  # one more than processes, so that none is idle
+                while (
+                    waiting and len(running) <= self._number
+                ):  # one more than there are processes, so that none is idle
                     running[self._submit(waiting[0])] = waiting[0]
                     waiting.popleft()
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -63,16 +69,16 @@ class Workers:
 
     def _submit(self, task: Task) -> "Future[Run | str]":
         if self._pool is None:
-            spawn = multiprocessing.get_context("spawn")  # a fork would copy threads and locks of the parent
+            spawn = multiprocessing.get_context("spawn")  # a fork would copy the parent's threads and locks
             self._pool = ProcessPoolExecutor(self._number, mp_context=spawn, initializer=_end_with_parent)
-        with _deaf_children():
+        with _ignoring_interrupts():
             return self._pool.submit(attempt, self._execute, task[1])
 
     def _compile(self, tasks: Sequence[Task]) -> None:
-        """Compile here, once on a machine, what all processes would compile at the same time."""
+        """Compile in this process first: otherwise all processes would compile the same at the same time."""
         for algorithm in dict.fromkeys(job.algorithm for _, job in tasks):
             if not ALGORITHMS[algorithm].trap_cost:
-                with suppress(Exception):  # its own run will tell
+                with suppress(Exception):  # its own run will raise the same
                     self._execute(Job(TINY, algorithm, seed=0, max_steps=100))
 
     def _end(self, now: bool) -> None:
@@ -85,20 +91,20 @@ class Workers:
 
 
 def attempt(execute: Callable[[Job], Run], job: Job) -> Run | str:
-    """A run, or why it failed: text, since not every exception can be sent to another process."""
+    """Return a run, or its error as text, since not every exception can be sent to another process."""
     try:
         return execute(job)
     except Exception as error:
-        return said(error)
+        return one_line(error)
 
 
-def said(error: Exception) -> str:
-    """An exception on one line."""
+def one_line(error: Exception) -> str:
+    """Return an exception as one line of text."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _end_with_parent() -> None:
-    """In a new process: end with its parent, also with one that was killed."""
+    """Make a new process end when its parent ends, even if the parent was killed."""
     parent = multiprocessing.parent_process()
 
     def follow() -> None:
@@ -110,10 +116,10 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes that begin here do not hear Ctrl-C, which a terminal sends to them, too: their parent ends them.
+def _ignoring_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, which a terminal sends to them as well; their parent ends them.
 
-    Had they to see to it themselves, those that are still importing would print where they were.
+    Processes that handled it themselves would print a traceback if they were still importing.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

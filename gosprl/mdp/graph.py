@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 
 def communicating_classes(mdp: "TabularMDP") -> NDArray[np.int64]:
-    """[S] index of each state's maximal end component, -1 for states in none of them.
+    """Return the index of each state's maximal end component [S], -1 for states in none of them.
 
-    An end component is a set of states with, for each, some actions that never leave the set and connect it strongly.
-    A state outside all of them is transient under every policy. No probability matters, only whether it is positive.
-    Found by repeatedly splitting into strongly connected components and dropping the actions that may leave theirs.
+    An end component is a set of states in which each state has actions that never lead out of the set, and these
+    actions connect the set strongly. A state outside of all of them is transient under every policy. Only the support
+    of the probabilities matters.
+
+    Method: split into strongly connected components, drop the actions that may lead out of their component, and repeat
+    until no action is dropped.
     """
     S = mdp.num_states
     row_of = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
@@ -27,15 +30,15 @@ def communicating_classes(mdp: "TabularMDP") -> NDArray[np.int64]:
         edges = kept[row_of]
         graph = sparse.coo_array((np.ones(edges.sum()), (source[row_of[edges]], mdp.succ[edges])), shape=(S, S))
         label = connected_components(graph.tocsr(), connection="strong")[1]
-        leaves = np.zeros(len(mdp.rows), dtype=bool)
-        leaves[row_of[label[source[row_of]] != label[mdp.succ]]] = True
-        if not np.any(kept & leaves):
+        exits = np.zeros(len(mdp.rows), dtype=bool)
+        exits[row_of[label[source[row_of]] != label[mdp.succ]]] = True
+        if not np.any(kept & exits):
             break
-        kept &= ~leaves
-    alive = np.zeros(S, dtype=bool)
-    alive[source[kept]] = True
+        kept &= ~exits
+    inside = np.zeros(S, dtype=bool)
+    inside[source[kept]] = True
     result = np.full(S, -1, dtype=np.int64)
-    result[alive] = np.unique(label[alive], return_inverse=True)[1]
+    result[inside] = np.unique(label[inside], return_inverse=True)[1]
     return result
 
 

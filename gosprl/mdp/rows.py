@@ -1,7 +1,7 @@
 """Rows: the existing state-action pairs, numbered state by state.
 
-Everything in this library that is "per pair" is an array over rows. Action sets may depend on the state, so there are
-R <= S * A rows; the rows of state s are `ptr[s] : ptr[s + 1]`, in increasing order of their action.
+Every quantity "per pair" in this library is an array over rows. Action sets may depend on the state, so there are
+R <= S * A rows. The rows of state s are `ptr[s] : ptr[s + 1]`, in increasing order of their action.
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,39 @@ from gosprl.errors import InputError
 
 T = TypeVar("T", bound=np.generic)
 
-ROW_BYTES = 32  # of a row while rows are made: action, state, and two keys
+ROW_BYTES = 32  # memory per row while rows are built: action, state, and two keys
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Which actions exist where."""
+    """The actions that exist in each state.
 
-    ptr: NDArray[np.int64]  # [S + 1] first row of each state
-    action: NDArray[np.int64]  # [R]
-    num_actions: int  # A: actions are 0 .. A - 1
+    Attributes
+    ----------
+    ptr
+        First row of each state [S + 1].
+    action
+        Action of each row [R].
+    num_actions
+        A: actions are 0 .. A - 1.
+    """
+
+    ptr: NDArray[np.int64]
+    action: NDArray[np.int64]
+    num_actions: int
 
     @property
     def num_states(self) -> int:
+        """S, the number of states."""
         return len(self.ptr) - 1
 
     def __len__(self) -> int:
+        """Return R, the number of existing pairs."""
         return len(self.action)
 
     @cached_property
     def state(self) -> NDArray[np.int64]:
-        """[R] the state of each row."""
+        """State of each row [R]."""
         return np.repeat(np.arange(self.num_states), np.diff(self.ptr))
 
     @cached_property
@@ -44,7 +56,23 @@ class Rows:
         return self.state * self.num_actions + self.action
 
     def index(self, s: ArrayLike, a: ArrayLike) -> NDArray[np.int64]:
-        """Row of each pair (s, a), arrays of one shape."""
+        """Return the row of each pair (s, a).
+
+        Parameters
+        ----------
+        s, a
+            States and actions: whole numbers, or arrays of one shape.
+
+        Returns
+        -------
+        NDArray[np.int64]
+            Rows, in the same shape.
+
+        Raises
+        ------
+        InputError
+            A state or action is out of range, or the action does not exist in the state.
+        """
         s = _checks.integers("s", s, 0, self.num_states, "states")
         a = _checks.integers("a", a, 0, self.num_actions, "actions")
         if s.shape != a.shape:
@@ -60,22 +88,22 @@ class Rows:
         return row
 
     def same(self, other: "Rows") -> bool:
-        """Whether the same actions exist in the same states."""
+        """Return whether the same actions exist in the same states."""
         return np.array_equal(self.ptr, other.ptr) and np.array_equal(self.action, other.action)
 
     def pair(self, row: int) -> tuple[int, int]:
-        """(s, a) of one row."""
+        """Return (s, a) of one row."""
         return int(self.state[row]), int(self.action[row])
 
     def to_dense(self, per_row: NDArray[T]) -> NDArray[T]:
-        """[S, A] array with `per_row` [R] at the existing pairs and 0 elsewhere."""
+        """Return an array [S, A] with `per_row` [R] at the existing pairs and 0 elsewhere."""
         dense = np.zeros((self.num_states, self.num_actions), dtype=per_row.dtype)
         dense[self.state, self.action] = per_row
         return dense
 
     @classmethod
     def from_keys(cls, keys: NDArray[np.int64], states: int, actions: int) -> "Rows":
-        """From the sorted distinct keys s * A + a of the existing pairs."""
+        """Build rows from the sorted distinct keys s * A + a of the existing pairs."""
         counts = np.bincount(keys // actions, minlength=states)
         empty = np.flatnonzero(counts == 0)
         if empty.size:
@@ -84,9 +112,27 @@ class Rows:
 
     @classmethod
     def build(cls, states: int, actions: ArrayLike, row_bytes: int = ROW_BYTES) -> "Rows":
-        """From the number of states and `actions`: their number, or a mask [S, A] of those that exist.
+        """Build rows from the number of states and the actions.
 
-        `row_bytes` is what a row will take in all, with what the caller keeps for it.
+        Parameters
+        ----------
+        states
+            S, the number of states.
+        actions
+            The number of actions, or a bool mask [S, A] of those that exist.
+        row_bytes
+            Memory that a row will take, with everything that the caller stores for it. Rows that do not fit into the
+            machine's memory are refused before anything is allocated.
+
+        Returns
+        -------
+        Rows
+            The existing pairs.
+
+        Raises
+        ------
+        InputError
+            An argument is invalid, or the rows do not fit into memory.
         """
         states = _checks.whole("states", states, 1)
         mask = np.asarray(actions)

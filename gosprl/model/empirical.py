@@ -1,10 +1,10 @@
-"""EmpiricalModel: what was observed so far, as growing sparse counts.
+"""EmpiricalModel: counts of the transitions observed so far, sparse and growing.
 
     N(s, a), N(s, a, s')       visits and transitions
     p_hat(s' | s, a)           N(s, a, s') / N(s, a)
-    reward_sum, reward_sq      per row, sums of rewards and of their squares
+    reward_sum, reward_sq      sums of rewards and of their squares, per row
 
-An update costs O(successors of its row), whatever S is; memory is O(stored transitions).
+An update costs O(successors of its row), independent of S. Memory is O(stored transitions).
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import ROW_BYTES, Rows
-from gosprl.mdp.tabular import DENSE_LIMIT
+from gosprl.mdp.tabular import MAX_DENSE
 from gosprl.model.successors import Candidates, as_candidates
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=np.generic)
 
-COUNT_BYTES = 81  # of a row in an empty model: nine counts, a tenth on the way, a bool
+COUNT_BYTES = 81  # memory per row of an empty model: nine counts, a temporary one, a bool
 
 
 class EmpiricalModel:
@@ -39,13 +39,25 @@ class EmpiricalModel:
     actions
         A, the number of actions, or a bool mask [S, A] of those that exist.
     successors
-        Which next states are possible at all, if that is known: see `restrict`.
+        Candidates for the next state of each pair, if they are known: see `restrict`.
 
     Attributes
     ----------
+    rows
+        The existing pairs (R of them).
+    states
+        The observation of each state index.
     closed
-        Whether that is known: confidence sets then are sets over the candidates only, and a transition to any other
-        state is an error.
+        Whether candidates are known. Confidence sets then range over the candidates only, and a transition to any
+        other state is an error.
+    num_candidates
+        The number of transitions (s, a, s_next) that may be possible.
+    enabled
+        Mask [R] of the rows that can be taken, as far as is known.
+    discovered
+        States in which a walk started or arrived, in this order.
+    terminal
+        Mask [S] of terminal states. The first row of such a state stands for the reset; its other rows are disabled.
     """
 
     def __init__(self, states: int, actions: ArrayLike, successors: Any = None) -> None:
@@ -55,7 +67,7 @@ class EmpiricalModel:
 
     @classmethod
     def over(cls, rows: Rows) -> "EmpiricalModel":
-        """An empty model over the given rows."""
+        """Return an empty model over the given rows."""
         _checks.memory(f"rows: counts of {len(rows)} pairs", len(rows) * COUNT_BYTES, "try fewer states or actions")
         model = cls.__new__(cls)
         model._begin(rows)
@@ -64,20 +76,22 @@ class EmpiricalModel:
     def _begin(self, rows: Rows) -> None:
         self.rows = rows
         self.states: Sequence[Any] = range(self.num_states)  # index -> observation
-        self.enabled = np.ones(len(rows), dtype=bool)  # [R] rows that can be taken, as far as is known
-        self.discovered: list[int] = []  # states that a walk started from or came to, in that order
-        self.is_discovered = np.zeros(rows.num_states, dtype=bool)  # [S] the same as a mask
-        self.terminal = np.zeros(rows.num_states, dtype=bool)  # [S] their first row stands for a reset, others are off
+        self.enabled = np.ones(len(rows), dtype=bool)
+        self.discovered: list[int] = []
+        self.is_discovered = np.zeros(rows.num_states, dtype=bool)  # [S] the states in `discovered`, as a mask
+        self.terminal = np.zeros(rows.num_states, dtype=bool)
         self.closed = False
-        self.num_candidates = len(rows) * rows.num_states  # transitions (s, a, s_next) that may be possible
+        self.num_candidates = len(rows) * rows.num_states
         self._allocate(np.zeros(len(rows), dtype=np.int64))
 
     @property
     def num_states(self) -> int:
+        """S, the number of states."""
         return self.rows.num_states
 
     @property
     def num_actions(self) -> int:
+        """A, the number of actions; not all of them need to exist in every state."""
         return self.rows.num_actions
 
     @property
@@ -87,20 +101,21 @@ class EmpiricalModel:
 
     @property
     def visits(self) -> NDArray[np.int64]:
-        """[R] N(s, a) of each row; read-only."""
+        """N(s, a) of each row [R]; read-only."""
         return _read_only(self._counts.visits)
 
     @property
     def reward_sum(self) -> NDArray[np.float64]:
-        """[R] sum of the rewards of each row; read-only."""
+        """Sum of the rewards of each row [R]; read-only."""
         return _read_only(self._counts.reward_sum)
 
     @property
     def reward_sq(self) -> NDArray[np.float64]:
-        """[R] sum of the squared rewards of each row; read-only."""
+        """Sum of the squared rewards of each row [R]; read-only."""
         return _read_only(self._counts.reward_sq)
 
     def __repr__(self) -> str:
+        """Return the numbers of states, pairs, visits and transitions on one line."""
         seen = np.count_nonzero(self._counts.number) if self.closed else self._counts.length.sum()
         possible = f" of {self.num_candidates} possible" if self.closed else ""
         return (
@@ -118,20 +133,27 @@ class EmpiricalModel:
         return other
 
     def restrict(self, successors: Any) -> None:
-        """From now on only these next states are possible; all transitions counted so far must be among them.
+        """Restrict the possible next states to candidates; the transitions counted so far must be among them.
 
+        Parameters
+        ----------
         successors
-            A sparse matrix [S * A, S], row s * A + a, or [S, S] for any action, non-zero where it is possible; a bool
-            array [S, A, S] or [S, S]; a `TabularMDP` with the same states and actions; or a callable (s, a) -> next
-            states. Of a terminal state, the first action's are those that a reset leads to.
+            A sparse matrix [S * A, S] with row s * A + a, or [S, S] for all actions of a state, non-zero at candidates;
+            a bool array [S, A, S] or [S, S]; a `TabularMDP` with the same states and actions; or a callable
+            (s, a) -> next states. For a terminal state, the candidates of its first action are those of the reset.
+
+        Raises
+        ------
+        InputError
+            A pair has no candidate, or a transition counted so far leads to another state.
         """
         from gosprl import _kernels
 
         self._close(as_candidates(successors, self.rows))
-        _kernels.touch_many(self._counts, np.arange(len(self.rows)))  # every row's set is another one now
+        _kernels.touch_many(self._counts, np.arange(len(self.rows)))  # the confidence set of every row has changed
 
     def check(self, row: int, s_next: int) -> None:
-        """Raise the error for a transition to a state that is no candidate, if candidates are known."""
+        """Raise `foreign` if candidates are known and s_next is not one of them."""
         if self.closed:
             succ, begin = self._counts.succ, int(self._counts.start[row])
             end = begin + int(self._counts.length[row])
@@ -140,7 +162,7 @@ class EmpiricalModel:
                 raise self.foreign(row, s_next)
 
     def foreign(self, row: int, s_next: int) -> GosprlError:
-        """The error for a transition to a state that is no candidate."""
+        """Return the error for a transition to a state that is not a candidate."""
         s, a = self.rows.pair(row)
         reset = ", which stands for the reset of a terminal state," if self.terminal[s] else ""
         return GosprlError(
@@ -149,7 +171,22 @@ class EmpiricalModel:
         )
 
     def update(self, s: ArrayLike, a: ArrayLike, s_next: ArrayLike, reward: ArrayLike = 0.0) -> None:
-        """Count transitions: numbers, or arrays [n] taken in order."""
+        """Count transitions.
+
+        Parameters
+        ----------
+        s, a, s_next
+            Whole numbers, or arrays [n] of transitions in the order in which they were observed.
+        reward
+            A number, or an array [n].
+
+        Raises
+        ------
+        InputError
+            An argument is invalid; nothing is counted then.
+        GosprlError
+            A next state is not among the candidates; nothing is counted then.
+        """
         from gosprl import _kernels
 
         row = np.atleast_1d(self.rows.index(s, a))
@@ -164,7 +201,7 @@ class EmpiricalModel:
         if not np.all(np.isfinite(rewards)):
             raise InputError("reward: expected finite numbers, got nan or inf")
         rewards = np.array(np.broadcast_to(rewards, row.shape), order="C")
-        if self.closed:  # before anything is counted
+        if self.closed:  # check all transitions before the first is counted
             i = _kernels.first_foreign(self._counts, row, successor)
             if i < len(row):
                 raise self.foreign(int(row[i]), int(successor[i]))
@@ -175,13 +212,13 @@ class EmpiricalModel:
                 self.grow(int(self._counts.length[row[done]]))
 
     def discover(self, s: int) -> None:
-        """A walk started from state s, or came to it."""
+        """Note that a walk started or arrived in state s: it is discovered."""
         if not self.is_discovered[s]:
             self.is_discovered[s] = True
             self.discovered.append(s)
 
     def end_in(self, s: int) -> None:
-        """State s is terminal: of its rows only the first is left, and stands for the reset."""
+        """Mark state s as terminal: its first row stands for the reset, its other rows are disabled."""
         first, last = self.rows.ptr[s], self.rows.ptr[s + 1]
         if self._counts.visits[first:last].any():
             raise self.ends_sometimes(s)
@@ -189,14 +226,14 @@ class EmpiricalModel:
         self.enabled[first + 1 : last] = False
 
     def ends_sometimes(self, s: int) -> GosprlError:
-        """The error for a state that is terminal and is not."""
+        """Return the error for a state that was entered both with and without termination."""
         return GosprlError(
             f"state {self.states[s]} was entered both with and without termination; what ends an episode must be part "
             "of the state"
         )
 
     def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Arrays (s, a, s_next, count) of everything observed, sorted."""
+        """Return arrays (s, a, s_next, count) of all transitions observed, sorted."""
         ptr, succ, count, _ = self.stored()
         row = np.repeat(np.arange(len(self.rows)), np.diff(ptr))
         if self.closed:
@@ -206,30 +243,30 @@ class EmpiricalModel:
         return self.rows.state[row], self.rows.action[row], succ[order].astype(np.int64), count[order]
 
     def p_hat(self, s: int, a: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The next states seen from a pair, increasing, and their frequencies; empty if it was never visited."""
+        """Return the next states seen from a pair, increasing, and their frequencies; empty before the first visit."""
         _, succ, count, _ = self.stored(np.atleast_1d(self.rows.index(s, a)))
         succ, count = succ[count > 0], count[count > 0]
         order = np.argsort(succ)
         return succ[order].astype(np.int64), count[order] / max(1, count.sum())
 
     def dense(self) -> NDArray[np.float64]:
-        """p_hat as an array [S, A, S], zeros where nothing was seen; small models only."""
+        """Return p_hat as an array [S, A, S], 0 where nothing was seen; `InputError` above 50 million entries."""
         S, A = self.num_states, self.num_actions
-        if S * A * S > DENSE_LIMIT:
-            raise InputError(f"dense: {S} x {A} x {S} entries are too many (limit {DENSE_LIMIT}); use transitions()")
+        if S * A * S > MAX_DENSE:
+            raise InputError(f"dense: expected at most {MAX_DENSE} entries, got {S} x {A} x {S}; use transitions()")
         s, a, s_next, count = self.transitions()
         P = np.zeros((S, A, S))
         P[s, a, s_next] = count / self.visits[self.rows.index(s, a)]
         return P
 
     def mark(self) -> int:
-        """The present moment, to ask later what changed since."""
+        """Return a mark of the present state of the counts, for `changed`."""
         from gosprl._kernels import UPDATES
 
         return int(self._counts.scalars[UPDATES])
 
     def changed(self, mark: int) -> NDArray[np.int64]:
-        """The rows whose counts changed since `mark`, last first; costs as many steps as there are."""
+        """Return the rows whose counts changed since `mark`, the latest first, in time proportional to their number."""
         from gosprl import _kernels
 
         out = np.empty(max(0, min(len(self.rows), self.mark() - mark)), dtype=np.int64)
@@ -238,9 +275,11 @@ class EmpiricalModel:
     def stored(
         self, rows: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """(ptr, succ, count, first) of the given rows (all): successors as they appeared, counts, first visits.
+        """Return (ptr, succ, count, first) of the given rows, by default all.
 
-        Of a closed model all candidates, increasing, with zeros for those not yet seen.
+        The stored successors of the i-th row are `succ[ptr[i] : ptr[i + 1]]` in order of appearance, with their counts
+        and the visit at which each was first seen (0 if unknown). In a closed model all candidates are stored, in
+        increasing order, with count 0 if not yet seen.
         """
         counts = self._counts
         start, length = (counts.start, counts.length) if rows is None else (counts.start[rows], counts.length[rows])
@@ -260,7 +299,17 @@ class EmpiricalModel:
         rewards: ArrayLike = 0.0,
         successors: Any = None,
     ) -> "EmpiricalModel":
-        """From arrays [n] of transitions in the order in which they were observed."""
+        """Build a model from transitions.
+
+        Parameters
+        ----------
+        s, a, s_next
+            Arrays [n], in the order in which the transitions were observed.
+        states, actions, successors
+            As in the constructor.
+        rewards
+            A number, or an array [n].
+        """
         model = cls(states, actions, successors)
         model.update(s, a, s_next, rewards)
         return model
@@ -277,10 +326,17 @@ class EmpiricalModel:
         actions: ArrayLike,
         successors: Any = None,
     ) -> "EmpiricalModel":
-        """From COO parts: arrays [n] of triples and how often each was seen (repeated triples add up).
+        """Build a model from counts of transitions.
 
-        When a successor was first seen is not known then, so confidence sets that use the order of appearance are a
-        little wider than from transitions.
+        The order of the transitions is unknown, so confidence sets that use the order of appearance are slightly wider
+        than those from `from_transitions`.
+
+        Parameters
+        ----------
+        s, a, s_next, count
+            Arrays [n] of triples, and how often each was observed; repeated triples are added.
+        states, actions, successors
+            As in the constructor.
         """
         from gosprl import _kernels
 
@@ -308,7 +364,7 @@ class EmpiricalModel:
         return model
 
     def _allocate(self, capacity: NDArray[np.int64]) -> None:
-        """Empty counts with room for `capacity` [R] successors a row."""
+        """Allocate empty counts with space for `capacity` [R] successors per row."""
         from gosprl._kernels import Counts
 
         R = len(self.rows)
@@ -330,7 +386,7 @@ class EmpiricalModel:
         )
 
     def _close(self, candidates: Candidates) -> None:
-        """Store all candidates, with the counts so far."""
+        """Store all candidates of each row, with the counts so far."""
         from gosprl._kernels import CLOSED, USED
 
         ptr, succ = candidates.ptr, candidates.succ
@@ -358,7 +414,7 @@ class EmpiricalModel:
         self.closed, self.num_candidates = True, len(succ)
 
     def grow(self, length: int) -> None:
-        """Make the pool of successors larger: at least double, and enough for a row of `length` to double."""
+        """Enlarge the pools: at least double them, so that a row of `length` successors can double."""
         extra = max(len(self._counts.succ), 4 * length + 64)
         pools = {
             name: np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)])
@@ -369,7 +425,7 @@ class EmpiricalModel:
 
 
 def _short(states: NDArray[np.int32]) -> str:
-    """A list of states to be read by people: a long one is cut."""
+    """Return states as text, abbreviated if there are more than ten."""
     shown = states.tolist()
     return str(shown) if len(shown) <= 10 else f"[{shown[0]}, {shown[1]}, {shown[2]}, ..., {shown[-1]}]"
 

@@ -1,7 +1,8 @@
-"""Prior knowledge of successors: which next states are possible at all, pair by pair.
+"""Prior knowledge of successors: candidates for the next state of each pair.
 
-The cells next door, the edges of a protocol: who knows them needs no sets over all states, only over the candidates.
-They may be more than what is possible, never less; a transition outside of them is an error that names it.
+Where they are known (the neighbouring cells of a grid, the edges of a protocol), confidence sets range over the
+candidates only, not over all states. The candidates of a pair must contain all of its possible next states; a
+transition to any other state is an error.
 """
 
 from collections.abc import Callable
@@ -18,19 +19,40 @@ from gosprl.mdp.tabular import TabularMDP
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The possible next states of each row."""
+    """The candidates of each row.
 
-    ptr: NDArray[np.int64]  # [R + 1] those of row r are ptr[r] : ptr[r + 1]
-    succ: NDArray[np.int32]  # [nnz] increasing within a row
+    Attributes
+    ----------
+    ptr
+        [R + 1]; the candidates of row r are `succ[ptr[r] : ptr[r + 1]]`.
+    succ
+        States [nnz], increasing within a row.
+    """
+
+    ptr: NDArray[np.int64]
+    succ: NDArray[np.int32]
 
 
 def as_candidates(successors: Any, rows: Rows) -> Candidates:
-    """What a user may give as `successors`, over the given rows; states and actions are numbered from 0.
+    """Return the candidates that a user gave as `successors`.
 
-    - a sparse matrix (scipy.sparse) [S * A, S], row s * A + a, or [S, S] for any action of s: non-zero is possible
-    - a bool array [S, A, S], or [S, S] for any action
-    - a `TabularMDP` with the same states and actions: what it gives a positive probability
-    - a callable (s, a) -> next states, called once for each existing pair
+    Parameters
+    ----------
+    successors
+        One of the following; states and actions are numbered from 0.
+
+        - a sparse matrix (scipy.sparse) [S * A, S] with row s * A + a, or [S, S] for all actions of a state; non-zero
+          entries are candidates
+        - a bool array [S, A, S], or [S, S] for all actions of a state
+        - a `TabularMDP` with the same states and actions; next states with positive probability are candidates
+        - a callable (s, a) -> next states, which is called once for each existing pair
+    rows
+        The existing pairs.
+
+    Raises
+    ------
+    InputError
+        The type or shape is not one of these, or a pair has no candidate.
     """
     if isinstance(successors, TabularMDP):
         ptr, succ, source = _of_mdp(successors, rows)
@@ -45,7 +67,7 @@ def as_candidates(successors: Any, rows: Rows) -> Candidates:
     if empty.size:
         pair = rows.pair(empty[0])
         raise InputError(f"successors: expected at least one candidate of every pair, (s, a) = {pair} has none")
-    if len(source) == len(ptr) - 1 and bool(np.all(source[1:] > source[:-1])):  # every row once, in order
+    if len(source) == len(ptr) - 1 and bool(np.all(source[1:] > source[:-1])):  # each matrix row once, in order
         return Candidates(ptr.astype(np.int64), succ.astype(np.int32))
     chosen = np.concatenate([[0], np.cumsum(length)])
     slot = np.repeat(ptr[source] - chosen[:-1], length) + np.arange(chosen[-1])
@@ -53,7 +75,7 @@ def as_candidates(successors: Any, rows: Rows) -> Candidates:
 
 
 def _of_mdp(mdp: TabularMDP, rows: Rows) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-    """(ptr, succ, source): a CSR matrix, and which of its rows each row is."""
+    """Return (ptr, succ, source): a CSR matrix, and the matrix row of each of the R rows."""
     S, A = rows.num_states, rows.num_actions
     if (mdp.num_states, mdp.num_actions) != (S, A):
         got = f"{mdp.num_states} and {mdp.num_actions}"
@@ -70,7 +92,7 @@ def _of_sparse(matrix: Any, rows: Rows) -> tuple[NDArray[Any], NDArray[Any], NDA
             f"successors: expected a sparse matrix of bool or numbers, [S * A, S] = ({S * A}, {S}) with row s * A + a, "
             f"or [S, S] = ({S}, {S}), got {matrix.dtype} of shape {matrix.shape}"
         )
-    csr = matrix.tocsr().astype(bool)  # a copy: the next two lines write
+    csr = matrix.tocsr().astype(bool)  # a copy, which the next two lines change
     csr.sum_duplicates()
     csr.eliminate_zeros()
     source = rows.state * A + rows.action if len(csr.indptr) == S * A + 1 else rows.state
@@ -95,27 +117,27 @@ def _of_dense(array: Any, rows: Rows) -> tuple[NDArray[Any], NDArray[Any], NDArr
 
 
 def _of_callable(successors: Callable[[int, int], Any], rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The answers, sorted and without repetitions."""
+    """Return (ptr, succ) from the answers of the callable, sorted, each state once."""
     S = rows.num_states
-    found: list[Any] = []
+    states: list[Any] = []
     ends = [0]
     for s, a in zip(rows.state.tolist(), rows.action.tolist(), strict=True):
         answer = successors(s, a)
         try:
-            found.extend(answer)
+            states.extend(answer)
         except TypeError:
-            raise _no_states(answer, s, a, S) from None
-        ends.append(len(found))
-    odd = {kind for kind in set(map(type, found)) if kind is bool or not issubclass(kind, (int, np.integer))}
-    if odd or (found and not (min(found) >= 0 and max(found) < S)):
-        i = next(i for i, x in enumerate(found) if type(x) in odd or not 0 <= x < S)
-        raise _no_states(found[i], *rows.pair(int(np.searchsorted(ends, i, side="right")) - 1), S)
+            raise _not_states(answer, s, a, S) from None
+        ends.append(len(states))
+    invalid = {kind for kind in set(map(type, states)) if kind is bool or not issubclass(kind, (int, np.integer))}
+    if invalid or (states and not (min(states) >= 0 and max(states) < S)):
+        i = next(i for i, x in enumerate(states) if type(x) in invalid or not 0 <= x < S)
+        raise _not_states(states[i], *rows.pair(int(np.searchsorted(ends, i, side="right")) - 1), S)
     row = np.repeat(np.arange(len(rows)), np.diff(ends))
-    keys = np.unique(row * S + np.array(found, dtype=np.int64))
+    keys = np.unique(row * S + np.array(states, dtype=np.int64))
     return np.searchsorted(keys, np.arange(len(rows) + 1) * S), keys % S
 
 
-def _no_states(got: Any, s: int, a: int, S: int) -> InputError:
+def _not_states(got: Any, s: int, a: int, S: int) -> InputError:
     return InputError(
         f"successors: expected the next states of (s, a) = ({s}, {a}), whole numbers in 0..{S - 1}, got {got!r:.80}"
     )

@@ -1,11 +1,12 @@
-"""The paper's theory as code: its bounds as numbers, on MDPs small enough to look at.
+"""The paper's theory as code: its bounds as numbers, for small MDPs.
 
-lower_bound_...            steps that collecting takes at least, on the families of `gosprl.envs.lower_bounds`
+lower_bound_...            lower bounds on the steps to collect samples, on the families of `gosprl.envs.lower_bounds`
 induced_chain              a stationary policy as an ergodic chain: stationary law and spectral gap
-visits_at_least            its visits of each state after t steps, at least; steps_until_met: of a need
+visits_at_least            lower bounds on the chain's visits of each state after t steps
+steps_until_met            the number of steps after which the chain meets a need
 Orders                     the paper's upper bounds on one MDP, with all constants and logarithms set to one
-finite_horizon_example     why a state that nobody reaches within H steps may matter all the same
-reach_within               the largest probability to be there within H steps
+finite_horizon_example     an MDP in which a state that cannot be reached within H steps still matters
+reach_within               the largest probability to reach a state within H steps
 fluid_limit                a lower bound on the expected steps of any collector (`gosprl.theory.limits`)
 """
 

@@ -1,4 +1,4 @@
-"""Checks that the modules of this package share."""
+"""Checks shared by the modules of this package."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def _mdp(mdp: TabularMDP) -> TabularMDP:
 
 
 def _diameter(mdp: TabularMDP) -> float:
-    """D of an MDP that has one: the bounds are for communicating MDPs of two states or more."""
+    """Return D of a communicating MDP with at least two states; the bounds hold for no others."""
     D = _mdp(mdp).diameter()
     if not 0 < D < np.inf:
         raise InputError(f"mdp: expected a communicating MDP of at least two states, got diameter {D} of {mdp.name}")

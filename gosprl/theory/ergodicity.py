@@ -1,4 +1,4 @@
-"""Appendix "On Ergodicity": a stationary policy as an ergodic chain, and the visits that it makes."""
+"""Appendix "On Ergodicity": a stationary policy as an ergodic chain, and how often it visits each state."""
 
 import math
 from dataclasses import dataclass
@@ -10,47 +10,85 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from gosprl import _checks
 from gosprl.errors import InputError, PrecisionError
-from gosprl.mdp.tabular import DENSE_LIMIT, SUM_TOLERANCE, TabularMDP
+from gosprl.mdp.parts import SUM_TOLERANCE
+from gosprl.mdp.tabular import MAX_DENSE, TabularMDP
 from gosprl.theory._inputs import _mdp
 
-POWERS = 10_000  # of a chain that the pseudo-spectral gap looks at: with fewer it is too small, which is safe
-LEAST_GAP = 1e-12  # below it a gap cannot be told from rounding
+POWERS = 10_000  # powers of the chain that are tried for the pseudo-spectral gap; fewer give a lower bound on it
+LEAST_GAP = 1e-12  # a smaller gap cannot be distinguished from rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """An ergodic Markov chain."""
+    """An ergodic Markov chain.
 
-    P: NDArray[np.float64]  # [S, S] transition probabilities
-    law: NDArray[np.float64]  # [S] mu, the stationary law
-    gap: float  # gamma: spectral gap of a reversible chain, else pseudo-spectral gap
-    reversible: bool  # mu(s) P(s, s') = mu(s') P(s', s)
+    Attributes
+    ----------
+    P
+        Transition probabilities [S, S].
+    law
+        The stationary law mu [S].
+    gap
+        gamma: the spectral gap of a reversible chain, else the pseudo-spectral gap.
+    reversible
+        Whether mu(s) P(s, s') = mu(s') P(s', s) for all s, s'.
+    """
+
+    P: NDArray[np.float64]
+    law: NDArray[np.float64]
+    gap: float
+    reversible: bool
 
 
 def induced_chain(mdp: TabularMDP, policy: ArrayLike) -> Chain:
-    """The chain of a stationary policy: an array [S] of actions, or [S, A] of their probabilities.
+    """Return the Markov chain of a stationary policy.
 
-    It must be ergodic: every state leads to every other, and not only at multiples of some number of steps.
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    policy
+        Actions [S], or their probabilities [S, A].
+
+    Returns
+    -------
+    Chain
+        With its stationary law and gap.
+
+    Raises
+    ------
+    InputError
+        The chain is not ergodic: some state is not reached from another, or only at multiples of a period.
     """
     pi, rows = _probabilities(_mdp(mdp), policy), mdp.rows
     S, row = mdp.num_states, np.repeat(np.arange(len(rows)), np.diff(mdp.ptr))
-    if S * S > DENSE_LIMIT:
-        raise InputError(f"mdp: {S} x {S} entries of a chain are too many (limit {DENSE_LIMIT})")
+    if S * S > MAX_DENSE:
+        raise InputError(f"mdp: expected a chain of at most {MAX_DENSE} entries, got {S} x {S}")
     P = np.zeros((S, S))
     np.add.at(P, (rows.state[row], mdp.succ), pi[rows.state[row], rows.action[row]] * mdp.prob)
     _check_ergodic(P, mdp.name)
     law = _stationary_law(P)
     root = np.sqrt(law)
-    M = root[:, None] * P / root  # similar to P; its transpose is similar to the reversed chain
+    M = root[:, None] * P / root  # similar to P; its transpose is similar to the reversed chain's matrix
     reversible = np.allclose(M, M.T, rtol=1e-9, atol=1e-12)
     return Chain(P, law, _gap(M - np.outer(root, root), reversible), reversible)
 
 
 def visit_radius(chain: Chain, steps: int, delta: float) -> float:
-    """How far the frequency of any state is from its stationary probability after t = `steps` steps, from any start.
+    """Return a bound on the distance between visit frequencies and stationary probabilities after t steps.
 
-    At most this far for all states together with probability at least 1 - delta, for one t. The paper says "for any t",
-    but to hold at all times together the radius would have to shrink slower, by the law of the iterated logarithm.
+    From any start, with probability at least 1 - delta, the frequencies of all states are within this radius of mu,
+    for one t. The paper says "for any t"; a radius that holds at all times at once would have to shrink more slowly, by
+    the law of the iterated logarithm.
+
+    Parameters
+    ----------
+    chain
+        An ergodic chain.
+    steps
+        t.
+    delta
+        The probability that the bound fails.
     """
     root, constant = _deviation(chain, delta)
     t = _checks.whole("steps", steps, 1)
@@ -58,17 +96,46 @@ def visit_radius(chain: Chain, steps: int, delta: float) -> float:
 
 
 def visits_at_least(chain: Chain, steps: int, delta: float) -> NDArray[np.float64]:
-    """[S] lower bounds on N_t(s) for t = `steps`, together valid with probability at least 1 - delta; maybe negative.
+    """Return lower bounds on the visits N_t(s), valid for all states at once with probability at least 1 - delta.
 
-    t (mu(s) - radius). The paper has the least mu for mu(s), a weaker bound.
+    The bound is t (mu(s) - radius), with `visit_radius`. The paper has the smallest mu in the place of mu(s), which is
+    weaker.
+
+    Parameters
+    ----------
+    chain
+        An ergodic chain.
+    steps
+        t.
+    delta
+        The probability that a bound fails.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        One bound for each state [S]; may be negative.
     """
     return steps * (chain.law - visit_radius(chain, steps, delta))
 
 
 def steps_until_met(chain: Chain, need: ArrayLike, delta: float) -> int:
-    """The least t at which `visits_at_least` is b(s) or more in every state with a need b(s) > 0; 0 if there is none.
+    """Return a number of steps after which the chain has met a need with probability at least 1 - delta.
 
-    So that t steps of the policy meet the need b = `need` [S] with probability at least 1 - delta.
+    This is the least t at which `visits_at_least` is at least b(s) in every state with b(s) > 0.
+
+    Parameters
+    ----------
+    chain
+        An ergodic chain.
+    need
+        Samples b(s) of each state [S].
+    delta
+        The probability that the need is not met by then.
+
+    Returns
+    -------
+    int
+        t; 0 if nothing is needed.
     """
     b = _checks.integers("need", need, 0, None, "numbers of samples")
     if b.shape != chain.law.shape:
@@ -82,12 +149,12 @@ def steps_until_met(chain: Chain, need: ArrayLike, delta: float) -> int:
 
 
 def _deviation(chain: Chain, delta: float) -> tuple[float, float]:
-    """(c, d): with probability at least 1 - delta, |N_t(s) - t mu(s)| <= c sqrt(t) + d for all s.
+    """Return (c, d) such that |N_t(s) - t mu(s)| <= c sqrt(t) + d for all s, with probability at least 1 - delta.
 
-    With L = log(S / delta sqrt(2 / mu_min)), the paper has c^2 = 2 L / gamma and d = 20 L / gamma: Bernstein's
-    inequality for reversible chains (Paulin 2015), from any start. For others, says the paper, gamma is "simply"
-    replaced by the pseudo-spectral gap. But the constants of that inequality are twice as large, and it has
-    t + 1 / gamma for t: c^2 = 4 L / gamma and, as L >= 1, d = 42 L / gamma are enough.
+    Let L = log(S / delta sqrt(2 / mu_min)). For reversible chains the paper has c^2 = 2 L / gamma and d = 20 L / gamma,
+    from Bernstein's inequality for any start (Paulin 2015). For other chains, the paper says, gamma is "simply"
+    replaced by the pseudo-spectral gap. But that inequality has constants twice as large, and t + 1 / gamma in the
+    place of t. So c^2 = 4 L / gamma and, as L >= 1, d = 42 L / gamma are sufficient.
     """
     L = math.log(len(chain.law) / _checks.open_unit("delta", delta) * math.sqrt(2 / chain.law.min()))
     square, constant = (2, 20) if chain.reversible else (4, 42)
@@ -95,9 +162,9 @@ def _deviation(chain: Chain, delta: float) -> tuple[float, float]:
 
 
 def _stationary_law(P: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[S] mu with mu P = mu: the states are taken out one by one, the last first, and put back.
+    """Return mu [S] with mu P = mu, by eliminating the states one by one, the last first.
 
-    Without a subtraction (Grassmann, Taksar and Heyman), so that each entry is accurate, however small it is.
+    The algorithm of Grassmann, Taksar and Heyman has no subtraction, so each entry is accurate, however small it is.
     """
     P, law = P.copy(), np.ones(len(P))
     for n in range(len(P) - 1, 0, -1):
@@ -110,10 +177,11 @@ def _stationary_law(P: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _gap(M: NDArray[np.float64], reversible: bool) -> float:
-    """1 - the second largest absolute eigenvalue if reversible, else max_k gap((P*)^k P^k) / k, P* the reversed chain.
+    """Return the spectral gap of a reversible chain, else its pseudo-spectral gap.
 
-    M is similar to P without its eigenvalue one, and its transpose to P*: the gap of (P*)^k P^k is 1 - |M^k|^2. It is
-    at most one, so that no k above 1 / (the best so far) can be better.
+    The first is 1 - the second largest absolute eigenvalue, the second max_k gap((P*)^k P^k) / k, with P* the reversed
+    chain. M is similar to P without its eigenvalue one, and its transpose to P*, so the gap of (P*)^k P^k is
+    1 - |M^k|^2. This is at most one, so no k above 1 / (the best so far) can be better.
     """
     if reversible:
         best = float(1 - np.abs(np.linalg.eigvalsh((M + M.T) / 2)).max())
@@ -123,12 +191,14 @@ def _gap(M: NDArray[np.float64], reversible: bool) -> float:
             best = max(best, float(1 - np.linalg.norm(power, 2) ** 2) / k)
             power, k = power @ M, k + 1
     if best < LEAST_GAP:
-        raise PrecisionError(f"policy: its chain mixes so slowly that no gap is seen in doubles, {best:.2g} is noise")
+        raise PrecisionError(
+            f"policy: its chain mixes too slowly for doubles: a gap of {best:.2g} may be rounding error"
+        )
     return best
 
 
 def _probabilities(mdp: TabularMDP, policy: ArrayLike) -> NDArray[np.float64]:
-    """[S, A] of a stationary policy."""
+    """Return the action probabilities [S, A] of a stationary policy."""
     S, A = mdp.num_states, mdp.num_actions
     given = _checks.floats("policy", policy)
     if given.shape == (S,):
@@ -149,27 +219,27 @@ def _probabilities(mdp: TabularMDP, policy: ArrayLike) -> NDArray[np.float64]:
 
 
 def _check_ergodic(P: NDArray[np.float64], name: str) -> None:
-    """Refuse a chain that never comes to some state again, or to some state only at certain times."""
+    """Raise `InputError` unless the chain is irreducible and aperiodic."""
     graph = sparse.csr_array(P > 0)
     s, s_next = np.nonzero(P)
     label = connected_components(graph, connection="strong")[1]
-    left_for_good = np.unique(label[s[label[s] != label[s_next]]])
-    kept = label == np.setdiff1d(label, left_for_good)[0]
-    if not kept.all():
+    transient = np.unique(label[s[label[s] != label[s_next]]])
+    closed = label == np.setdiff1d(label, transient)[0]
+    if not closed.all():
         raise InputError(
             f"policy: expected a policy whose chain is ergodic; in {name} it never leads from states "
-            f"{_some(kept)} to states {_some(~kept)}"
+            f"{_some(closed)} to states {_some(~closed)}"
         )
     level = shortest_path(graph, unweighted=True, indices=0).astype(np.int64)
     period = int(np.gcd.reduce(level[s] + 1 - level[s_next]))
     if period > 1:
         raise InputError(
-            f"policy: expected a policy whose chain is ergodic; in {name} its period is {period}: it is in states "
-            f"{_some(level % period == 0)} every {period} steps, and never between"
+            f"policy: expected a policy whose chain is ergodic; in {name} its period is {period}: it visits states "
+            f"{_some(level % period == 0)} only every {period} steps"
         )
 
 
 def _some(mask: NDArray[np.bool_]) -> str:
-    """The states of a mask, the first of many."""
+    """Return the states of a mask as text, at most five of them."""
     states = np.flatnonzero(mask)
     return ", ".join(map(str, states[:5])) + (", ..." if len(states) > 5 else "")

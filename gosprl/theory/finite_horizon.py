@@ -4,16 +4,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.mdp.tabular import TabularMDP, check_size
+from gosprl.mdp.parts import check_size
+from gosprl.mdp.tabular import TabularMDP
 from gosprl.theory._inputs import _mdp
 
 
 def finite_horizon_example(horizon: int) -> TabularMDP:
-    """x leads to z in H steps or to y in H + 1 steps, by a fair coin; y leads to z, and z back to x, in one step.
+    """Build an MDP in which a state that cannot be reached within H steps still matters for reaching a goal.
 
-    x, y, z are the states 0, 1, 2, then come those on the way to z and those on the way to y. One action, start x.
-    Within H = `horizon` steps nobody is ever in y: for goals of so many steps its dynamics do not matter. Yet half of
-    all ways from x to z lead through it.
+    With equal probability, x leads to z in H steps or to y in H + 1 steps. y leads to z, and z to x, in one step. So y
+    is never visited within H steps, and its dynamics do not matter for exploration with that horizon. But half of all
+    paths from x to z lead through y.
+
+    x, y, z are the states 0, 1, 2; then follow the states on the way to z, and those on the way to y. There is one
+    action, and the start is x.
+
+    Parameters
+    ----------
+    horizon
+        H.
     """
     H = _checks.whole("horizon", horizon, 1)
     check_size("horizon", 2 * H + 3)
@@ -28,10 +37,23 @@ def finite_horizon_example(horizon: int) -> TabularMDP:
 
 
 def reach_within(mdp: TabularMDP, goals: ArrayLike, horizon: int) -> NDArray[np.float64]:
-    """[S] the largest probability, over all policies, to be in one of `goals` after at most `horizon` steps.
+    """Return the largest probability, over all policies, to reach a goal within a number of steps.
 
-    Backward induction: with no step left it is 1 at the goals and 0 elsewhere, with one more the best of the actions.
-    The best policy may depend on the steps left.
+    Computed by backward induction; the best policy may depend on the number of remaining steps.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    goals
+        States.
+    horizon
+        The number of steps.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        From each state [S].
     """
     goal = np.zeros(_mdp(mdp).num_states, dtype=bool)
     goal[_checks.integers("goals", goals, 0, mdp.num_states, "states")] = True

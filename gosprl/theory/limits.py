@@ -1,13 +1,13 @@
-"""What collecting costs at least, and the paper's bounds, for known dynamics and a fixed requirement b.
+"""Lower bounds on the steps of collectors, and the paper's bounds, for known dynamics and a fixed need b.
 
     diameter_bound      B D, with B = sum of b
     ssp_diameter_bound  sum_s b(s) D_s, with b(s) = sum_a b(s, a)
-    fluid_limit         a lower bound on E[steps] of any collector, however adaptive
-    exact_optimum       the least E[steps] itself, on tiny problems
+    fluid_limit         a lower bound on E[steps] of any collector, adaptive ones included
+    exact_optimum       the minimal E[steps], for tiny problems
 
-The first two are orders of magnitude from the paper's analysis, not bounds on single runs: with an attempt of at least
-one step a sample, greedy collection takes at most sum_s b(s) (D_s + 1) steps on average if it samples an under-sampled
-state at once, and sum_s b(s) (D_s + 2) as Algorithm 1 is printed.
+The first two are orders of magnitude from the paper's analysis, not bounds on single runs. Every attempt makes at least
+one step, so greedy collection takes at most sum_s b(s) (D_s + 1) expected steps if it samples an under-sampled state as
+soon as it is there, and sum_s b(s) (D_s + 2) with Algorithm 1 as printed.
 
 The fluid limit is the value of a linear program over expected visits (`gosprl.planning.fluid`).
 
@@ -24,37 +24,62 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning import fluid
 
-EXACT_LIMIT = 100_000  # augmented states that exact_optimum takes on
+MAX_AUGMENTED = 100_000  # augmented states up to which exact_optimum computes
 
 
 def diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
-    """B D; inf if something is needed and the MDP is not communicating."""
+    """Return B D, with B the sum of the need; inf if something is needed and the MDP is not communicating.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    need
+        See the head of this module.
+    """
     pair, state = split(need, mdp.rows)
     B = float(pair.sum(dtype=float) + state.sum(dtype=float))
     return B * mdp.diameter() if B else 0.0
 
 
 def ssp_diameter_bound(mdp: TabularMDP, need: ArrayLike) -> float:
-    """sum_s b(s) D_s; inf if a needed state cannot be reached surely from some other."""
+    """Return sum_s b(s) D_s; inf if a needed state cannot be reached from some other state with probability 1.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    need
+        See the head of this module.
+    """
     pair, state = split(need, mdp.rows)
     b = np.bincount(mdp.rows.state, weights=pair, minlength=mdp.num_states) + state
     return float(b[b > 0] @ mdp.ssp_diameters()[b > 0])
 
 
 def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = None) -> float:
-    """Lower bound on the expected steps of any collector.
+    """Return a lower bound on the expected steps of any collector.
 
-    inf where the need cannot be met surely, as far as simple conditions show (`_can_meet`, and that the program has a
-    solution); a finite value is no proof that it can.
-
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    need
+        See the head of this module.
     start
         The starting state, or its law [S]; by default `mdp.start`.
+
+    Returns
+    -------
+    float
+        The bound. inf if simple necessary conditions show that the need cannot be met with probability 1; a finite
+        value does not prove that it can.
     """
     return limit_of_mdp(mdp, *split(need, mdp.rows), start)
 
 
 def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], start: ArrayLike | None) -> float:
-    """`fluid_limit` for a need per row [R] and per state [S]."""
+    """Return the `fluid_limit` for a need per row [R] and per state [S]."""
     law = _start_law(mdp, start)
     if not _can_meet(mdp, law, pair, state):
         return np.inf
@@ -65,9 +90,9 @@ def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int
 
 
 def limit_of_model(model: EmpiricalModel, pair: NDArray[np.int64], state: NDArray[np.int64], start: int) -> float:
-    """The same as if the frequencies seen were the dynamics, and rows never visited led wherever that helps most.
+    """Return the fluid limit of the empirical frequencies, where rows never visited lead to the best state.
 
-    An estimate, not a bound: for the need as it is and few samples a pair, it may be above or below the true limit.
+    An estimate, not a bound: with few samples per pair it may be above or below the fluid limit of the true dynamics.
     Resets cost nothing.
     """
     unvisited = ((model.visits == 0) & model.enabled).astype(float)
@@ -78,10 +103,26 @@ def limit_of_model(model: EmpiricalModel, pair: NDArray[np.int64], state: NDArra
 
 
 def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
-    """The least expected steps to meet the need from `mdp.start`, inf if it cannot be met surely.
+    """Return the minimal expected steps to meet the need from `mdp.start`.
 
-    A shortest path over the states augmented by what is still needed. Their number grows as the product of all b + 1:
-    at most EXACT_LIMIT of them are taken on.
+    A shortest path over states augmented by the remaining need. Their number grows as the product of all b + 1.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    need
+        See the head of this module.
+
+    Returns
+    -------
+    float
+        inf if the need cannot be met with probability 1.
+
+    Raises
+    ------
+    InputError
+        There are more than 100,000 augmented states.
     """
     from gosprl.planning.ssp import plan
 
@@ -94,13 +135,13 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
     levels = 1
     for size in sizes:
         levels *= int(size)
-    if levels * S > EXACT_LIMIT:
+    if levels * S > MAX_AUGMENTED:
         raise InputError(
-            f"need: the exact optimum is for tiny problems, at most {EXACT_LIMIT} augmented states; "
-            f"this one has {levels} x {S}; fluid_limit gives a lower bound at any size"
+            f"need: expected a tiny problem, of at most {MAX_AUGMENTED} augmented states, got {levels} x {S}; "
+            "fluid_limit gives a lower bound at any size"
         )
     stride = np.append(1, np.cumprod(sizes))[:-1]
-    # [levels, item]: taken off the level by a sample of that item, nothing where it is needed no more
+    # [levels, item]: by how much a sample of the item lowers the level; 0 where the item is not needed any more
     step = stride * (np.arange(levels)[:, None] // stride % sizes > 0)
     down = np.zeros((levels, len(mdp.rows)), dtype=np.int64)
     down[:, rows] += step[:, : len(rows)]
@@ -132,10 +173,11 @@ def _start_law(mdp: TabularMDP, start: ArrayLike | None) -> NDArray[np.float64]:
 
 
 def _can_meet(mdp: TabularMDP, law: NDArray[np.float64], pair: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
-    """Necessary conditions for meeting the need surely, which the program, happy with a circulation anywhere, misses.
+    """Return whether necessary conditions for meeting the need with probability 1 hold.
 
-    The start must surely reach each needed state. Of any two needed items one is sampled first; then the other must
-    still be surely reachable, whatever the sample led to. An item needed twice must be so after itself.
+    The program alone cannot show this, as circulations far from the start satisfy it. "Reach" means with probability 1:
+    the start must reach each needed state. Of any two needed items one is sampled first; the other must be reached from
+    every successor of that sample. An item that is needed twice must be reached again after a sample of it.
     """
     from gosprl.planning.ssp import surely_reaching
 
@@ -146,7 +188,7 @@ def _can_meet(mdp: TabularMDP, law: NDArray[np.float64], pair: NDArray[np.int64]
     reaching = {int(s): surely_reaching(mdp, s) for s in np.unique(where)}
     if not all(np.all(reached[law > 0]) for reached in reaching.values()):
         return False
-    after = np.empty((len(where), len(where)), dtype=bool)  # [i, j]: j surely reachable after a sample of i
+    after = np.empty((len(where), len(where)), dtype=bool)  # [i, j]: j is reached after a sample of i
     for j, target in enumerate(where):
         by_row = np.logical_and.reduceat(reaching[int(target)][mdp.succ], mdp.ptr[:-1])
         by_state = np.logical_or.reduceat(by_row, mdp.rows.ptr[:-1])

@@ -11,12 +11,25 @@ from gosprl.theory.limits import diameter_bound, ssp_diameter_bound
 
 
 class Orders:
-    """The paper's sample complexities O~(...) on one MDP, every constant and logarithm in them set to one.
+    """The paper's sample complexities O~(...) on one MDP, with every constant and logarithm set to one.
 
-    Orders of magnitude, to see what a bound grows with and which of two is larger: not bounds on runs.
+    These are orders of magnitude, to see how a bound grows and to compare bounds. They are not bounds on runs.
 
-    Attributes: S, A as in `mdp`; D_s [S] and D, its diameters; Gamma, the most successors of a pair; burn_in,
-    D^{3/2} S^2 A, which is spent on learning whatever is needed.
+    Parameters
+    ----------
+    mdp
+        A communicating MDP with at least two states.
+
+    Attributes
+    ----------
+    S, A
+        Numbers of states and actions.
+    D_s, D
+        SSP-diameters [S] and diameter.
+    Gamma
+        The largest number of successors of a pair.
+    burn_in
+        D^{3/2} S^2 A, the term for learning, which does not depend on the need.
     """
 
     def __init__(self, mdp: TabularMDP) -> None:
@@ -28,47 +41,60 @@ class Orders:
         self.burn_in: float = self.D**1.5 * self.S**2 * self.A
 
     def collect(self, need: ArrayLike) -> float:
-        """B D + D^{3/2} S^2 A: GOSPRL, for any need (as in `gosprl.theory.limits`) of B samples in all."""
+        """Return B D + D^{3/2} S^2 A: GOSPRL, for a need (as in `gosprl.theory.limits`) of B samples in total."""
         return diameter_bound(self.mdp, need) + self.burn_in
 
     def collect_by_state(self, need: ArrayLike) -> float:
-        """sum_s (b(s) D_s + D_s^{3/2} S^2 A): the same, by the states where samples are needed."""
+        """Return sum_s (b(s) D_s + D_s^{3/2} S^2 A): the paper's refined bound for the same."""
         return ssp_diameter_bound(self.mdp, need) + float(np.sum(self.D_s**1.5)) * self.S**2 * self.A
 
     def treasure(self) -> float:
-        """D^{3/2} S^2 A: one sample of every pair, by GOSPRL; their own B D = D S A is less."""
+        """Return D^{3/2} S^2 A: one sample of every pair, by GOSPRL; the term B D = D S A is smaller."""
         return self.burn_in
 
     def treasure_by_ucrl(self) -> float:
-        """sum_s D_s^3 S^2 A: the same by 0/1-UCRL, which has a reward of one where samples are needed."""
+        """Return sum_s D_s^3 S^2 A: the same by 0/1-UCRL, whose reward is one where samples are needed."""
         return float(np.sum(self.D_s**3)) * self.S**2 * self.A
 
     def treasure_by_maxent(self, omega: float) -> float:
-        """max(D^2 S^2 A / omega^2, D^3 / omega^3): the same by maximising F(lambda) = min_{s, a} lambda(s, a).
+        """Return max(D^2 S^2 A / omega^2, D^3 / omega^3): the same by maximising F(lambda) = min_{s, a} lambda(s, a).
 
-        omega is the largest F of any stationary distribution, at most 1 / (number of pairs). The paper prints min, but
-        both errors, D S sqrt(A / t) and D / t^{1/3}, must come below omega.
+        The paper prints min, but both errors, D S sqrt(A / t) and D / t^{1/3}, must be below omega.
+
+        Parameters
+        ----------
+        omega
+            The largest F of any stationary distribution, at most 1 / (number of pairs).
         """
         if _checks.positive("omega", omega) > 1 / len(self.mdp.rows):
             raise InputError(f"omega: expected at most 1 / (number of pairs) = 1 / {len(self.mdp.rows)}, got {omega!r}")
         return max(self.D**2 * self.S**2 * self.A / omega**2, self.D**3 / omega**3)
 
     def modest(self, eta: float) -> float:
-        """D Gamma S A / eta^2 + D S^2 A / eta + D^{3/2} S^2 A: the dynamics of every pair within eta in 1-norm."""
+        """Return D Gamma S A / eta^2 + D S^2 A / eta + D^{3/2} S^2 A: dynamics of every pair within eta in 1-norm."""
         eta = _checks.positive("eta", eta)
         pairs = self.S * self.A
         return self.D * self.Gamma * pairs / eta**2 + self.D * self.S * pairs / eta + self.burn_in
 
     def robust_modest(self, eta: float) -> float:
-        """D S A / eta^2 + D^{3/2} S^2 A: every single transition probability within eta."""
+        """Return D S A / eta^2 + D^{3/2} S^2 A: every transition probability within eta."""
         return self.D * self.S * self.A / _checks.positive("eta", eta) ** 2 + self.burn_in
 
     def goal_free_cost_free(self, epsilon: float, *, theta: float = np.inf, c_min: float = 0.0) -> float:
-        """D^4 Gamma S A / (omega epsilon^2) + D^3 S^2 A / (omega epsilon) + D^3 Gamma S A / omega^2.
+        """Return D^4 Gamma S A / (omega epsilon^2) + D^3 S^2 A / (omega epsilon) + D^3 Gamma S A / omega^2.
 
-        After so many steps, policies within epsilon of the best for every goal and all costs in [c_min, 1], among those
-        that take at most theta times the fastest's steps. omega = max(c_min, epsilon / (theta D)); it must be positive,
-        so that theta is finite or c_min positive.
+        After that many steps, policies can be planned for every goal and all costs in [c_min, 1] that are within
+        epsilon of the best, among policies that take at most theta times the steps of the fastest.
+        omega = max(c_min, epsilon / (theta D)).
+
+        Parameters
+        ----------
+        epsilon
+            In (0, 1].
+        theta
+            At least 1; finite if c_min is 0.
+        c_min
+            In [0, 1]; positive if theta is inf.
         """
         if _checks.positive("epsilon", epsilon) > 1:
             raise InputError(f"epsilon: expected a number in (0, 1], got {epsilon!r}")
@@ -84,18 +110,23 @@ class Orders:
         return D**3 * S * A * (D * Gamma / (omega * epsilon**2) + S / (omega * epsilon) + Gamma / omega**2)
 
     def diameter(self, epsilon: float) -> float:
-        """D^3 S^2 A / epsilon^2: an upper bound on D that is at most a factor of 1 + O(epsilon) too large."""
+        """Return D^3 S^2 A / epsilon^2: an upper bound on D that is at most a factor of 1 + O(epsilon) too large."""
         return self.D**3 * self.S**2 * self.A / _checks.positive("epsilon", epsilon) ** 2
 
     def rewards(self, epsilon: float) -> float:
-        """D S A / epsilon^2 + D^{3/2} S^2 A: the mean reward of every pair within epsilon."""
+        """Return D S A / epsilon^2 + D^{3/2} S^2 A: the mean reward of every pair within epsilon."""
         return self.D * self.S * self.A / _checks.positive("epsilon", epsilon) ** 2 + self.burn_in
 
     def best_state(self, means: ArrayLike) -> float:
-        """D H_2 + D^{3/2} S^2 A: after the burn-in, every D H_2 steps divide the chance of a wrong best state by e.
+        """Return D H_2 + D^{3/2} S^2 A: after the burn-in, D H_2 steps divide the error probability by e.
 
-        `means` [S] are the states' mean rewards, and H_2 is the largest i / gap_i^2, gap_i being that of the i-th best
-        state to the best, i >= 2.
+        H_2 is the largest i / gap_i^2 over i >= 2, where gap_i is the difference between the largest mean and the i-th
+        largest.
+
+        Parameters
+        ----------
+        means
+            Mean rewards of the states [S]; the largest must be unique.
         """
         r = _checks.floats("means", means)
         if r.shape != (self.S,) or not np.all(np.isfinite(r)):

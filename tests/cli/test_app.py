@@ -1,8 +1,11 @@
 """The command line, run as a user runs it."""
 
 import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +14,9 @@ import gosprl
 COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()"]
 
 
-def run(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True)
+def run(*arguments, columns=None):
+    environment = os.environ if columns is None else {**os.environ, "COLUMNS": str(columns)}
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment)
 
 
 def test_domains_as_json(reference_domains):
@@ -36,6 +40,18 @@ def test_domains_as_a_table():
     assert "958.7" in done.stdout
 
 
+@pytest.mark.parametrize("columns", [None, 80, 60])  # None: piped, and no width is given
+def test_domains_show_all_numbers_at_any_width(columns):
+    names = ("riverswim36", "noisy_riverswim36")
+    done = run("domains", *names, "--need", "1000000", columns=columns)
+    assert done.returncode == 0
+    table = [re.split(r" {2,}", line.strip()) for line in done.stdout.splitlines() if line.strip().startswith(names)]
+    answer = json.loads(run("domains", *names, "--need", "1000000", "--json").stdout)
+    for cells, row in zip(table, answer["domains"], strict=True):
+        numbers = (row["D"], row["BD"], row["sum_bDs"], row["fluid"])
+        assert cells == [row["name"], str(row["states"]), str(row["pairs"]), *(f"{x:,.1f}" for x in numbers)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -54,17 +70,17 @@ def test_bad_input_exits_with_2_and_says_why(arguments, message):
 
 
 def test_an_internal_error_exits_with_70():
-    code = "import gosprl.cli.domains as domains; domains._limits = None; import gosprl.cli; gosprl.cli.main()"
+    code = "import gosprl.cli.domains as domains; domains._bounds = None; import gosprl.cli; gosprl.cli.main()"
     done = subprocess.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True, text=True)
     assert done.returncode == 70
-    assert "internal error" in done.stderr
+    assert done.stderr.index("Traceback") < done.stderr.index("internal error: this is a bug in gosprl")
 
 
 def test_ctrl_c_exits_with_130():
     code = """
 from gosprl.cli import domains, main
 def interrupted(*arguments): raise KeyboardInterrupt
-domains._limits = interrupted
+domains._bounds = interrupted
 main()
 """
     assert subprocess.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True).returncode == 130
@@ -78,9 +94,10 @@ def test_version():
     "line", ["import gosprl", "import sys; sys.argv[1:] = ['--help']; from gosprl.cli.app import app; app()"]
 )
 def test_light_imports(line):
-    """What does not plan must not wait for a compiler, an LP solver or a plotting library."""
+    """Commands that do not plan must not import a compiler, an LP solver or a plotting library."""
     code = f"""
 import sys
+from pathlib import Path
 try:
     {line.replace("; ", chr(10) + "    ")}
 except SystemExit as stop:
@@ -92,3 +109,8 @@ sys.exit(f"loaded {{heavy}}" if heavy else 0)
     assert done.returncode == 0, done.stderr
     if "--help" in line:
         assert "domains" in done.stdout
+
+
+def test_the_citation_file_has_this_version():
+    text = (Path(__file__).parents[2] / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == gosprl.__version__

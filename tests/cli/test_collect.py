@@ -107,7 +107,7 @@ def test_stopped_unmet_exits_with_1():
 
 
 def test_given_up_exits_with_1():
-    """However hopeful one is, after some samples most states are seen to be more than 1.5 steps away."""
+    """After some samples, most states are more than 1.5 steps away even in optimistic models."""
     told = answer("riverswim6", "--need", 50, "--reach", 1.5, "--seed", 0, status=1)
     assert (told["met"], told["stop"]) == (False, "unreachable")
 
@@ -190,7 +190,7 @@ def test_compare_shows_the_fluid_limit(reference_domains):
     ids=lambda arguments: arguments[0],
 )
 def test_ctrl_c_prints_what_was_collected_and_exits_with_130(arguments):
-    """A long run in a terminal: once it shows that steps were made it gets the signal of Ctrl-C."""
+    """A long run in a terminal gets SIGINT once it shows steps."""
     gosprl.collect(gosprl.envs.make("riverswim6"), need=1)  # compiles, if that has still to be done
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
     command = [*COMMAND[:2], heard + COMMAND[2], *COMMAND[3:], *arguments, "--seed", "0"]

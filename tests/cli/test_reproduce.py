@@ -106,7 +106,7 @@ def test_without_matplotlib_it_exits_with_2(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_is_there_ends_all_processes_and_exits_with_130(tmp_path):
-    """As a terminal does it: to all processes at once, while one of them is in a run that never ends."""
+    """SIGINT goes to all processes at once, as from a terminal, while one of them is in a run that never ends."""
     code = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
@@ -159,7 +159,7 @@ def test_help_names_every_experiment():
 
 
 def test_a_quick_look_at_all_experiments_makes_every_figure_and_table(tmp_path):
-    """The real catalogue: every sweep, every drawing, every claim."""
+    """The real catalogue: every sweep, every figure, every claim."""
     out = tmp_path / "look"
     command = [
         sys.executable,

@@ -38,7 +38,7 @@ def test_riverswim_has_the_usual_rewards():
 
 @pytest.mark.parametrize("strategy", ["guarded", "gosprl", "random"])
 def test_rewards_of_riverswim_leave_collecting_as_it_is(strategy):
-    """They take no uniform and nothing looks at them: the walk is that of the same chain without rewards."""
+    """Rewards use no random number and affect no decision: the run is that of the chain without rewards."""
     paid = riverswim(6)
     free = TabularMDP(paid.dense(), paid.start)
     results = [gosprl.collect(mdp, 10, strategy=strategy, seed=5) for mdp in (paid, free)]

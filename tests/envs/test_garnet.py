@@ -1,4 +1,4 @@
-"""Garnets: the laws that they are drawn from, by tests of fit with a fixed seed and a false-alarm level of 1e-6."""
+"""Garnets: tests of fit of their distributions, with a fixed seed and a false-alarm level of 1e-6."""
 
 import sys
 from itertools import combinations
@@ -14,7 +14,7 @@ LEVEL = 1e-6
 
 
 def drawn_rows(mdp, branching):
-    """The next states and probabilities of each pair as drawn, before the start was mixed in."""
+    """Return the next states and probabilities of each pair as drawn, before mixing in the start."""
     for r in range(len(mdp.rows)):
         states = mdp.succ[mdp.ptr[r] : mdp.ptr[r + 1]]
         p = mdp.prob[mdp.ptr[r] : mdp.ptr[r + 1]]

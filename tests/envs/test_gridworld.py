@@ -1,4 +1,4 @@
-"""Gridworlds against rows by hand, a cell-by-cell reading of the rules, and another implementation's diameters."""
+"""Gridworlds against rows by hand, a cell-by-cell implementation, and another implementation's diameters."""
 
 import json
 import tracemalloc
@@ -30,7 +30,7 @@ TINY_STAY = [
 
 
 def cell_by_cell(lines, walls, slip):
-    """[S, 4, S] probabilities, by the rules and one cell at a time."""
+    """Return the probabilities [S, 4, S], one cell at a time."""
     cells = [(i, j) for i, line in enumerate(lines) for j, c in enumerate(line) if c != "#"]
     start = next(n for n, (i, j) in enumerate(cells) if lines[i][j] == "S")
     probability = np.zeros((len(cells), 4, len(cells)))

@@ -1,6 +1,6 @@
 """TabularEnv and the registered ids: Gymnasium's own checker, and the law of the steps.
 
-The chi-square tests have a fixed seed and a false-alarm level of 1e-6, and are shown to see a wrong P.
+The chi-square tests have a fixed seed and a false-alarm level of 1e-6, and must detect a wrong P.
 """
 
 import subprocess
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 class Uniforms:
-    """A generator that deals given numbers."""
+    """A generator that returns given numbers."""
 
     def __init__(self, *values):
         self.values = list(values)
@@ -85,7 +85,7 @@ def test_gymnasium_can_import_the_ids_itself():
 
 
 def walk(env, steps, seed):
-    """[n, 3] transitions of uniform actions among the existing ones, drawn apart from the environment's own."""
+    """Return transitions [n, 3] of uniform existing actions, drawn by a generator of their own."""
     rng, mdp = np.random.default_rng(99), env.unwrapped.mdp
     s, info = env.reset(seed=seed)
     transitions = []
@@ -132,7 +132,7 @@ def test_ends_of_the_inverse_cdf():
 
 
 def chi_square(transitions, probabilities):
-    """P-value that the transitions were drawn from these; freedom: successors less one, over the rows visited."""
+    """Return the p-value of the transitions under P; degrees of freedom: successors less one, over visited rows."""
     counts = np.zeros_like(probabilities)
     np.add.at(counts, tuple(transitions.T), 1)
     assert not np.any(counts[probabilities == 0])
@@ -218,7 +218,7 @@ def test_render_without_a_mode():
 def test_what_it_is_made_from():
     mdp = envs.make("riverswim6")
     assert TabularEnv(mdp).mdp is mdp
-    with pytest.raises(InputError, match=r"^states: a TabularMDP takes no parameters"):
+    with pytest.raises(InputError, match=r"^states: expected no parameters with a TabularMDP"):
         TabularEnv(mdp, states=6)
     with pytest.raises(InputError, match=r"^name: 'river' is not known"):
         TabularEnv("river")

@@ -128,7 +128,7 @@ def test_hard_to_learn_closed_forms(states, diameter):
         ({"actions": 0}, r"^actions: expected a whole number >= 1"),
         ({"diameter": 0.5}, r"^diameter: expected a number >= 1"),
         ({"diameter": np.inf}, r"^diameter: expected a positive finite number"),
-        ({"need": 11}, r"^need: the bound asks for at least states \* actions = 12, got 11"),
+        ({"need": 11}, r"^need: expected at least states \* actions = 12 samples, got 11"),
         ({"need": 12.5}, r"^need: expected a whole number"),
         ({"special": [0, 1]}, r"^special: expected one action for each state but the last, \[3\], got shape \(2,\)"),
         ({"special": [0, 1, 3]}, r"^special: expected actions in 0\.\.2, got 3"),

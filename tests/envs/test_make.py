@@ -72,7 +72,7 @@ def test_unknown_names_list_the_known(name):
 
 
 def test_size_given_twice():
-    with pytest.raises(InputError, match=r"^states: riverswim6 says it already, got states=7 as well"):
+    with pytest.raises(InputError, match=r"^states: expected none, as riverswim6 sets it, got states=7"):
         envs.make("riverswim6", states=7)
 
 
@@ -85,7 +85,7 @@ def test_unknown_parameters_list_the_known():
 
 def test_missing_parameters_are_named():
     with pytest.raises(
-        InputError, match=r"^actions, branching: .* its parameters are states, actions, branching, seed=0$"
+        InputError, match=r"^actions, branching: .* whose parameters are states, actions, branching, seed=0$"
     ):
         envs.make("garnet", states=5)
 

@@ -1,4 +1,4 @@
-"""Runs that were never made: steps as told, proportions that rise evenly, errors that fall as 1 / sqrt(t)."""
+"""Made-up runs: given numbers of steps, proportions that increase evenly, errors that decrease as 1 / sqrt(t)."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from gosprl.experiments.sweep import Case, Experiment, Results, Run
 
 
 def run(seed: int, steps: int, *, met: bool = True, watched: int = 0, states: int = 5) -> Run:
-    """P_t rises by 1 / states at even times; one that is not met lacks the last rise."""
+    """P_t increases by 1 / states at even times; a run that is not met lacks the last increase."""
     rises = np.arange(states + 1 if met else states)
     curve = np.stack([np.round(steps * rises / states), rises / states], axis=1)
     return Run(seed, steps, met, None if met else steps, curve, watched, attempts=max(1, int(steps) // 10))

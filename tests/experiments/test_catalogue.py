@@ -1,4 +1,4 @@
-"""The sweeps say what can be run and drawn."""
+"""The sweeps are complete: their domains, algorithms and cases exist."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Verdicts on made-up runs: each rule must confirm, refuse and abstain."""
+"""Verdicts on made-up runs: each rule must give all three verdicts."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def of(verdicts, beginning):
 
 
 def levels(**changed):
-    """Of algorithms, by name with _ for -; 5000 where nothing is said."""
+    """Return the mean steps of each algorithm, given by name with _ for -; 5000 for the others."""
     known = LEVELS | {name.replace("_", "-"): value for name, value in changed.items()}
     return lambda case, name: known.get(name, 5000)
 
@@ -73,7 +73,7 @@ def test_what_was_stopped_may_have_taken_any_number_of_steps_and_is_not_better(n
         verdicts = judged(name, lambda case, name: lower.get(name, levels()(case, name)), stopped=stopped)
         assert of(verdicts, claim) == expected
     (verdict,) = [each for each in verdicts if each.claim.startswith(claim)]
-    assert "were stopped at the limit: that favours" in verdict.reason
+    assert "were stopped at max_steps, which favours" in verdict.reason
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Drawings from made-up runs: nothing warned of, nothing hidden, everything labelled."""
+"""Figures of made-up runs: no warnings, nothing hidden, everything labelled."""
 
 from dataclasses import replace
 from functools import cache
@@ -22,7 +22,7 @@ def _fast(monkeypatch):
 
 @cache
 def drawn(name, **more):
-    """The quick cases, which are fast to make; of the figure with most panels, all."""
+    """Draw the quick cases, which are fast; for the figure with the most panels, all cases."""
     experiment = EXPERIMENTS[name] if name == "fig-treasure-more" else quick(EXPERIMENTS[name])
     results = made_up.results(experiment, lambda _, name: 500 + 100 * experiment.algorithms.index(name), runs=4, **more)
     return experiment, results, experiment.draw(experiment, results)

@@ -1,4 +1,4 @@
-"""The page says everything once in Markdown and once in HTML, and nothing that changes from day to day."""
+"""The page has the same content in Markdown and in HTML, and contains no date."""
 
 import re
 

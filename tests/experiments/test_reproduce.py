@@ -1,4 +1,4 @@
-"""The engine of `gosprl reproduce`, on experiments that take a second: nothing is made twice, lost or overwritten."""
+"""`reproduce` on experiments that take a second: no run is made twice, deleted or overwritten."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def catalogue(monkeypatch):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The jobs that are executed, in their order."""
+    """Record the jobs that are executed, in order."""
     jobs = []
 
     def execute(job):
@@ -125,7 +125,7 @@ def test_what_was_interrupted_goes_on(tmp_path, made, after):
 
 @pytest.mark.parametrize("case", [ENDLESS, replace(ERROR, horizon=10**12)], ids=["collecting", "measuring"])
 def test_an_interrupted_run_is_no_run(case):
-    """`collect` gives what it has at Ctrl-C: it must not be taken for a run that came to its limit."""
+    """`collect` returns a result at Ctrl-C, which must not be stored as a run that was stopped at max_steps."""
     sweep.execute(Job(replace(case, horizon=min(100, case.horizon)), "gosprl", 0, max_steps=10))  # compiles
 
     def interrupt():
@@ -159,7 +159,7 @@ def test_without_a_pilot_its_rivals_cannot_be_limited(tmp_path, monkeypatch):
     (report,) = one("river", tmp_path, runs=6, progress=lambda *call: calls.append(call))
     failed = dict(line.split(": ", 1) for line in report.failed)
     assert failed["easy/gosprl/1"] == "InputError: seed 1 is refused"
-    assert {run for run, why in failed.items() if "no limit is known" in why} == {
+    assert {run for run, why in failed.items() if "max_steps is unknown" in why} == {
         f"{case}/random/{seed}" for case in ("easy", "hard") for seed in range(6)
     }
     assert len(failed) == 14
@@ -204,7 +204,7 @@ def test_without_any_run_there_is_nothing_to_draw(tmp_path, monkeypatch):
     assert report.failed == (
         "error/gosprl/0: ValueError: never",
         "error/gosprl/1: ValueError: never",
-        "analysis: InputError: no run that could be drawn",
+        "analysis: InputError: there is no run to draw",
     )
     assert not (tmp_path / "index.html").exists()
 

@@ -1,4 +1,4 @@
-"""Runs on disk: what goes in comes out, and nothing else does."""
+"""Runs on disk: loading returns what was stored, and rejects any other file."""
 
 import csv
 import json
@@ -36,7 +36,7 @@ def edited(out, change):
 
 
 def refused(out, job=JOB):
-    """The message with which a run is not loaded; no file changes."""
+    """Return the error of loading a run, which must not change any file."""
     before = files(out)
     with pytest.raises(gosprl.InputError, match="give another --out, or remove") as error:
         store.load(out, "fig", job)
@@ -142,7 +142,7 @@ def test_an_interrupt_leaves_no_half_file(out, monkeypatch, where):
 def test_what_cannot_be_written_is_said(out):
     (out / "fig" / "runs" / "other").write_text("in the way")
     before = files(out)
-    with pytest.raises(gosprl.InputError, match=r"out: .*0\.json cannot be written: .*what is stored stays"):
+    with pytest.raises(gosprl.InputError, match=r"out: .*0\.json cannot be written: .*stored runs are kept"):
         store.save(out, "fig", Job(replace(CASE, name="other"), "random", 0), RUN)
     assert files(out) == before
 
@@ -197,7 +197,7 @@ def test_a_directory_that_is_not_ours_is_refused(tmp_path, make, message):
 
 def test_a_directory_below_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("a file")
-    with pytest.raises(gosprl.InputError, match="is no directory that can be used"):
+    with pytest.raises(gosprl.InputError, match="cannot be used as a directory"):
         store.begin(tmp_path / "file" / "out", quick=False)
 
 

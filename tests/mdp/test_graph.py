@@ -14,7 +14,7 @@ RING = [[{1}], [{2}], [{0}]]
 
 
 def mdp_of(support):
-    """The MDP in which pair (s, a) leads to each state of `support[s][a]` with the same probability."""
+    """Return the MDP in which pair (s, a) leads to each state of `support[s][a]` with the same probability."""
     entries = [
         (s, a, s_next, 1 / len(successors))
         for s, actions in enumerate(support)
@@ -79,7 +79,7 @@ def test_the_domains_communicate(name):
 
 
 def test_a_long_chain_of_classes():
-    """Each of 2000 states waits or moves on; the last one stays."""
+    """Each of 2000 states can stay or move to the next; the last one stays."""
     n = 2000
     s = np.arange(n)
     wait = (s, 0 * s, s, np.ones(n))
@@ -99,7 +99,7 @@ def supports(draw):
 
 
 def closure(edges, S):
-    """[S, S] whether t can be reached from s in zero or more steps along the edges."""
+    """Return whether t can be reached from s along the edges [S, S], in zero or more steps."""
     way = np.eye(S, dtype=bool)
     for s, t in edges:
         way[s, t] = True
@@ -109,7 +109,7 @@ def closure(edges, S):
 
 
 def maximal_end_components(support):
-    """All sets of states, each with all actions that stay inside it: those strongly connected, the largest of them."""
+    """Enumerate the sets of states that are strongly connected by actions that stay inside; return the maximal ones."""
     S = len(support)
     found = []
     for size in range(S, 0, -1):

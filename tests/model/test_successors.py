@@ -1,4 +1,4 @@
-"""What may be given as successors: every form against the plain lists of what is possible."""
+"""All forms in which successors can be given, against plain lists."""
 
 import re
 
@@ -16,7 +16,7 @@ from gosprl.model.successors import as_candidates
 
 @st.composite
 def possible(draw):
-    """Which pairs exist [S, A], and what is possible [S, A, S]: something of every such pair, anything of others."""
+    """Draw which pairs exist [S, A], and candidates [S, A, S]: at least one for existing pairs, any for others."""
     S, A = draw(st.integers(1, 6)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     exists = rng.random((S, A)) < 0.7
@@ -33,7 +33,7 @@ def lists(candidates):
 
 
 def only(exists, mask):
-    """`mask` without what pairs that do not exist are said to lead to."""
+    """Return the candidates without those of pairs that do not exist."""
     return mask & exists[:, :, None]
 
 
@@ -157,7 +157,7 @@ def test_an_error_inside_the_callable_is_its_own():
 
 
 def test_a_grid_of_a_hundred_thousand_states():
-    """The same from the MDP and from a matrix of its 1.6 million possible transitions, and it counts them all."""
+    """The candidates of the MDP and of a matrix with its 1.6 million transitions agree."""
     mdp = gosprl.envs.make("open_grid", rows=316, columns=316)
     matrix = sparse.csr_array((mdp.prob, mdp.succ, mdp.ptr), shape=(len(mdp.rows), mdp.num_states))
     model = gosprl.EmpiricalModel(mdp.num_states, 4, matrix)

@@ -1,4 +1,4 @@
-"""Limits: closed forms, the dual linear program, exhaustive search over what is still needed, reference numbers."""
+"""Bounds: closed forms, the dual linear program, search over the remaining needs, reference numbers."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ LP = 1e-7  # relative: what HiGHS is asked for
 
 
 def needed_items(mdp, need):
-    """[(state, action or None for any, how many)] of a need given as a number, [S] or [S, A]."""
+    """Return [(state, action or None for any, number)] of a need given as a number, [S] or [S, A]."""
     need = np.asarray(need)
     if need.ndim == 0:
         return [(*mdp.rows.pair(r), int(need)) for r in range(len(mdp.rows)) if need]
@@ -33,7 +33,7 @@ def needed_items(mdp, need):
 
 
 def searched_optimum(mdp, need):
-    """The least expected steps by value iteration over (state, what is still needed), kept in a dictionary."""
+    """Return the minimal expected steps by value iteration over (state, remaining need), in a dictionary."""
     items = needed_items(mdp, need)
     start = (mdp.start, tuple(n for _, _, n in items))
     outcomes, todo = {}, [start]
@@ -96,7 +96,7 @@ def dual_value(mdp, need, law):
 
 @st.composite
 def weights(draw, states=3, actions=2):
-    """[S, A, S] small whole numbers to be divided by their sum; a row of zeros is a missing action."""
+    """Draw small whole numbers [S, A, S] to be divided by their sum; a row of zeros is a missing action."""
     S, A = draw(st.integers(1, states)), draw(st.integers(1, actions))
     flat = draw(st.lists(st.sampled_from([0, 0, 1, 3]), min_size=S * A * S, max_size=S * A * S))
     w = np.array(flat).reshape(S, A, S)
@@ -111,7 +111,7 @@ def mdp_of(w, start=0):
 
 
 def random_needs(rng, mdp):
-    """A number, per state, per pair."""
+    """Return a need as a number, one per state, and one per pair."""
     exists = mdp.rows.to_dense(np.ones(len(mdp.rows), dtype=int))
     return [1, rng.integers(0, 4, size=mdp.num_states), rng.integers(0, 3, size=exists.shape) * exists]
 
@@ -159,7 +159,7 @@ def test_table_1(name, BD, sum_bDs):
 @pytest.mark.parametrize("q", [1, 0.5, 0.1, 1e-3])
 @pytest.mark.parametrize("k", [1, 2, 7])
 def test_samples_of_the_far_end_of_a_chain(q, k):
-    """From x, y takes 1 / q steps, its sample one: every one of the k times."""
+    """Each of the k samples takes 1 / q expected steps from x to y, and one step for the sample."""
     mdp = two_state_chain(q)
     assert exact_optimum(mdp, [0, k]) == pytest.approx(k * (1 / q + 1), rel=1e-8)
     assert fluid_limit(mdp, [0, k]) == pytest.approx(k * (1 / q + 1), rel=LP)
@@ -170,7 +170,7 @@ def test_samples_of_the_far_end_of_a_chain(q, k):
 @pytest.mark.parametrize("q", [1, 0.5, 0.1])
 @pytest.mark.parametrize("k", [1, 2, 7])
 def test_samples_of_the_near_end_of_a_chain(q, k):
-    """Between two samples of x, y comes up with q. As a fluid, q k goes to y, and one unit of it may end there."""
+    """A sample of x leads to y with probability q. In the fluid, q k flows to y, and up to one unit may end there."""
     mdp = two_state_chain(q)
     assert exact_optimum(mdp, [k, 0]) == pytest.approx(k + (k - 1) * q, rel=1e-8)
     assert fluid_limit(mdp, [k, 0]) == pytest.approx(k + max(0, q * k - 1), rel=LP)
@@ -185,9 +185,9 @@ def test_limits_of_a_very_slow_chain(q):
 
 @pytest.mark.parametrize("p", [1e-6, 1e-8, 1e-10])
 def test_a_rare_shortcut_is_seen_or_refused(p):
-    """From 0 to 1 by chance, with p in every other step, or by 3, which takes five times as long.
+    """From 0 to 1 with probability p in every other step, or by way of 3, which takes five times as long.
 
-    As a fluid: 1 / p visits of 0, one of 1, and 1 / p - 2 of 2, where it ends.
+    The fluid has 1 / p visits of 0, one of 1, and 1 / p - 2 of 2, where it ends.
     """
     s, a, s_next = [0, 0, 2, 0, 3, 3, 1], [0, 0, 0, 1, 0, 0, 0], [1, 2, 0, 3, 1, 3, 0]
     mdp = TabularMDP((s, a, s_next, [p, 1 - p, 1, 1, p / 10, 1 - p / 10, 1]))
@@ -205,7 +205,7 @@ def test_exact_optimum_of_a_very_slow_chain(q):
 
 @pytest.mark.parametrize(("length", "k", "start"), [(1, 3, 0), (4, 1, 0), (4, 2, 3), (5, 3, 2)])
 def test_rounds_of_a_ring(length, k, start):
-    """k samples of every state of a ring are k rounds, whatever the start."""
+    """k samples of every state of a ring take k rounds, from any start."""
     ring = np.arange(length)
     mdp = TabularMDP((ring, 0 * ring, np.roll(ring, -1), np.ones(length)), start)
     assert exact_optimum(mdp, k) == pytest.approx(k * length, rel=1e-8)
@@ -224,7 +224,7 @@ def test_one_sample_on_a_ring_is_the_way_there():
 
 
 def test_a_wheel_pays_every_spoke():
-    """k samples of each rim state: k / epsilon steps at the center and k on the rim; the last need not come back."""
+    """k samples of each rim state: k / epsilon steps at the center and k on the rim; the last needs no return."""
     epsilons = np.array([0.5, 0.2, 0.05])
     mdp = epsilon_wheel(epsilons)
     for k in (1, 3):
@@ -234,7 +234,7 @@ def test_a_wheel_pays_every_spoke():
 
 
 def test_the_coupon_collector():
-    """From any of n states to a uniform one: the first is there, the others take n / (n - 1) + ... + n / 1 steps."""
+    """Every state leads to a uniform one of n: the samples of the others take n / (n - 1) + ... + n / 1 steps."""
     n = 5
     mdp = TabularMDP(np.full((n, 1, n), 1 / n))
     expected = sum(n / missing for missing in range(1, n)) + 1
@@ -244,7 +244,7 @@ def test_the_coupon_collector():
 
 
 def test_samples_of_a_pair_are_not_samples_of_its_state():
-    """Both actions stay: two of (0, 0) and three of (0, 1) are five steps, three of state 0 are three."""
+    """Both actions stay: two samples of (0, 0) and three of (0, 1) take five steps, three of state 0 take three."""
     mdp = TabularMDP(np.ones((1, 2, 1)))
     for limit in (exact_optimum, fluid_limit):
         assert limit(mdp, [[2, 3]]) == pytest.approx(5, rel=LP)
@@ -253,7 +253,7 @@ def test_samples_of_a_pair_are_not_samples_of_its_state():
 
 
 def test_missing_pairs_are_not_needed():
-    """toy3 has four pairs; with nu = 1/2: a sample of (2, 1) is free once there, the others need the way."""
+    """toy3 has four pairs; with nu = 1/2, a sample of (2, 1) costs one step in state 2, the others need travel."""
     mdp = make("toy3", nu=0.5)
     assert diameter_bound(mdp, 3) == pytest.approx(3 * 4 * 4)  # D = D_{12} = 1 + (1 + nu) / (1 - nu)
     assert ssp_diameter_bound(mdp, 3) == pytest.approx(3 * (1.5 + 2 + 2 * 4))
@@ -268,7 +268,7 @@ def test_missing_pairs_are_not_needed():
 @pytest.mark.parametrize("t", [0, 0.25, 1])
 @pytest.mark.parametrize("k", [1, 4])
 def test_a_random_start_of_the_chain(t, k):
-    """At y with t: k samples of y take k - t crossings."""
+    """The start is y with probability t: k samples of y take k - t expected crossings."""
     q = 0.2
     mdp = two_state_chain(q)
     assert fluid_limit(mdp, [0, k], start=[1 - t, t]) == pytest.approx(k + (k - t) / q, rel=LP)
@@ -296,7 +296,7 @@ def test_a_law_a_little_off_is_renormalised():
 @given(weights(states=5, actions=3), st.integers(0, 2**32 - 1))
 @settings(max_examples=150, deadline=None)
 def test_fluid_limit_is_the_value_of_the_dual(w, seed):
-    """Every start can come from everywhere here, so that all needs can be met."""
+    """All states can reach each other here, so all needs can be met."""
     w = w.copy()
     w[:, 0] += 1
     mdp = mdp_of(w)
@@ -421,7 +421,7 @@ def test_starts_are_checked(start):
 
 @pytest.mark.parametrize(("need", "levels"), [([0, 50_000], "50001"), ([300, 300], "90601"), ([[10**9], [10**9]], "")])
 def test_exact_optimum_refuses_large_problems(need, levels):
-    with pytest.raises(gosprl.InputError, match=rf"^need: .* at most 100000 augmented states; this one has {levels}"):
+    with pytest.raises(gosprl.InputError, match=rf"^need: .* at most 100000 augmented states, got {levels}"):
         exact_optimum(two_state_chain(0.5), need)
 
 
