@@ -93,6 +93,12 @@ def stays_alive(sets, r, alive, n_alive):
 
 
 @jit
+def has_slack(sets, r):
+    """Whether row r has mass to hand out beyond its lower ends: more than rounding of their sum explains."""
+    return sets.slack[r] > (sets.end[r] - sets.begin[r]) * 2.0**-53
+
+
+@jit
 def is_open(sets, r):
     """Whether successors never seen can get mass from row r."""
-    return sets.slack[r] > TINY and sets.each[r] > 0 and sets.total[r] > 0
+    return has_slack(sets, r) and sets.each[r] > 0 and sets.total[r] > 0
