@@ -91,7 +91,7 @@ from gosprl._kernels.graph import (
 from gosprl._kernels.intervals import kl_end, kl_intervals, kl_means, kl_upper, unseen_cap, unseen_end
 from gosprl._kernels.need import Ledger, note, note_many, recount
 from gosprl._kernels.operator import Frozen, accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
-from gosprl._kernels.sets import Sets, check_rows, is_open, replace_rows, stays_alive
+from gosprl._kernels.sets import Sets, check_rows, has_slack, is_open, replace_rows, stays_alive
 from gosprl._kernels.ssp import direct_start, evaluate, extrapolate, rounding_error, solve
 from gosprl._kernels.ties import Seen, greedy, hashed_uniform, pick
 from gosprl._kernels.walk import Course, Dynamics, drawn_row, under_sampled_row, walk, why_ended
@@ -151,6 +151,7 @@ __all__ = [
     "focus",
     "frozen_room",
     "greedy",
+    "has_slack",
     "hashed_uniform",
     "head_start",
     "is_open",

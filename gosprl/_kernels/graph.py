@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from gosprl._kernels._jit import jit
-from gosprl._kernels.constants import FAR, TINY
-from gosprl._kernels.sets import is_open, stays_alive
+from gosprl._kernels.constants import FAR
+from gosprl._kernels.sets import has_slack, is_open, stays_alive
 
 
 @jit
@@ -67,7 +67,7 @@ def predecessors(sets, alive, usable, reached):
                 for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
                     if usable[r]:
                         for j in range(sets.begin[r], sets.end[r]):
-                            if sets.lower[j] > 0 or (sets.slack[r] > TINY and sets.upper[j] > 0):
+                            if sets.lower[j] > 0 or (has_slack(sets, r) and sets.upper[j] > 0):
                                 x = sets.succ[j]
                                 if fill:
                                     pred[ptr[x + 1]] = s

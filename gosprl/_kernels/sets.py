@@ -98,6 +98,12 @@ def stays_alive(sets, r, alive, n_alive):
 
 
 @jit
+def has_slack(sets, r):
+    """Whether row r has mass to hand out beyond its lower ends: more than rounding of their sum explains."""
+    return sets.slack[r] > (sets.end[r] - sets.begin[r]) * 2.0**-53
+
+
+@jit
 def is_open(sets, r):
     """Whether row r can give mass to successors never seen."""
-    return sets.slack[r] > TINY and sets.each[r] > 0 and sets.total[r] > 0
+    return has_slack(sets, r) and sets.each[r] > 0 and sets.total[r] > 0

@@ -223,7 +223,7 @@ class Explored(Answer):
         goals, alive, usable = np.arange(S) == goal, np.empty(S, dtype=bool), np.ones(len(cost), dtype=bool)
         _kernels.reach(sets, goals, alive, usable)
         v = np.zeros(S)
-        rows = policy_iteration(sets, cost, goals, alive, usable, v)
+        rows = policy_iteration(sets, cost, goals, alive, usable, v).rows
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
         best = first_least(q, sets.row_ptr)
         rows[goal] = best[goal]

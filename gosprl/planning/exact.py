@@ -1,90 +1,192 @@
-"""Policy iteration with sparse linear solves, for known dynamics in which goals are too far away for sweeps.
+"""Policy iteration with sparse linear solves, for goals that are too far away for sweeps.
 
-Each policy is evaluated exactly, so the number of iterations does not depend on how long the way to the goals is. The
-planner's certificate judges the result like any other.
+A policy here is the controller's row in each state and, where the dynamics are only known to be in a set, the
+distribution that nature answers with (`gosprl.planning.nature`). Each policy is evaluated by a linear solve, so the
+number of iterations does not depend on how long the way to the goals is: it is that of policy iteration in the MDP
+whose actions are the vertices of all sets.
+
+Method. The first policy comes closer to the goals with positive probability in every step, so it reaches them surely.
+Nature then answers to the policy's value, and the controller changes its row where another one is better by more than
+rounding can explain. Both only lower the value, so every later policy reaches the goals, too.
+
+Stopping rule. No row improves on the value; the last answer is returned, for the certificate of the caller.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.errors import PrecisionError
+from gosprl.planning.nature import Answer, Floats, Ints, respond, spread
 
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
 
-IMPROVEMENT = 1e-12  # relative gain below which an action is not worth a change: it may be rounding
+IMPROVEMENT = 1e-12  # gain, relative to the cost of a step, below which an action is not changed
 MAX_POLICIES = 1000
+MAX_TRANSITIONS = 5_000_000  # of one policy, unseen successors included: beyond, a linear solve takes too long
+STAYS = 1e-6  # probability to leave below which 1 - p(s|s, a) has lost too many digits
+
+
+class TooLarge(PrecisionError):
+    """A policy has too many transitions for a linear solve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Where policy iteration ended."""
+
+    rows: Ints  # [S] the rows that attain the optimum; those of goals and of states out of reach mean nothing
+    answer: Answer  # nature's, to the values
 
 
 def policy_iteration(
     sets: "Sets",
-    cost: NDArray[np.float64],
+    cost: Floats,
     goal: NDArray[np.bool_],
     alive: NDArray[np.bool_],
     usable: NDArray[np.bool_],
-    v: NDArray[np.float64],
-) -> NDArray[np.int64]:
-    """Overwrite v at the alive non-goal states by their optimum, for sets of one point each; the rows [S] that have it.
+    v: Floats,
+) -> Solved:
+    """Overwrite v at the alive non-goal states by their optimum.
 
-    What stands in the rows of other states means nothing.
+    Parameters
+    ----------
+    sets
+        The kernels' view of the confidence sets (`gosprl.planning.workspace.as_sets`).
+    cost
+        [R] positive costs.
+    goal, alive, usable
+        [S], [S], [R]: the goals, the states that can reach them surely, and the rows that stay among those, as
+        `gosprl._kernels.reach` finds them.
+    v
+        [S] the values of ending at each goal; what stands at other states is ignored.
+
+    Raises
+    ------
+    PrecisionError
+        If the goals are reached too rarely for doubles.
+    TooLarge
+        If a policy has more than MAX_TRANSITIONS.
     """
     inner = np.flatnonzero(alive & ~goal)
-    policy = _attractor(sets, goal, usable)
+    policy, answer = _towards(sets, cost, goal, alive, usable)
     for _ in range(MAX_POLICIES if inner.size else 0):
-        v[inner] = policy_value(sets, cost, inner, policy[inner], v)
-        q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
-        best = first_least(q, sets.row_ptr)
-        better = inner[q[best[inner]] < v[inner] * (1 - IMPROVEMENT)]
+        v[inner] = _value(answer, cost, inner, policy[inner], v)
+        answer = respond(sets, cost, v, alive, usable)
+        best = first_least(answer.excess, sets.row_ptr)
+        rows = best[inner]
+        rounding = answer.error[rows] + 2 * answer.resolution[rows]
+        better = inner[answer.excess[rows] < -(rounding + IMPROVEMENT * cost[rows])]
         if better.size == 0:
             break
         policy[better] = best[better]
-    return policy
+    return Solved(policy, answer)
 
 
-def policy_value(
-    sets: "Sets",
-    cost: NDArray[np.float64],
-    inner: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    v: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Solve v = c + P v on the inner states, for the policy that takes `rows` there; elsewhere v is as given."""
-    from scipy.sparse import coo_array, eye_array
+def policy_value(sets: "Sets", cost: Floats, inner: Ints, rows: Ints, v: Floats) -> Floats:
+    """The value [n] of a policy in n inner states, for sets of one point.
+
+    Solves v = c + P v, where the policy takes `rows` [n] at the states `inner` [n]; at other states v [S] is as given.
+    """
+    source, slot = spread(sets.begin[rows], sets.end[rows] - sets.begin[rows])
+    target, prob = sets.succ[slot], sets.lower[slot]
+    own = target == inner[source]
+    stay = np.bincount(source[own], weights=prob[own], minlength=len(inner))
+    leaving = np.bincount(source[~own], weights=prob[~own], minlength=len(inner))
+    diagonal = np.where(leaving < STAYS, leaving, 1 - stay)
+    return _solve(source[~own], target[~own], prob[~own], diagonal, cost[rows], inner, v)[0]
+
+
+def _value(answer: Answer, cost: Floats, inner: Ints, rows: Ints, v: Floats) -> Floats:
+    """The value [n] of taking `rows` [n] at the states `inner` [n], nature answering as it did; refined once."""
+    if answer.ptr[rows + 1].sum() - answer.ptr[rows].sum() + answer.full[rows].sum() > MAX_TRANSITIONS:
+        raise TooLarge(f"a policy has more than {MAX_TRANSITIONS} transitions, too many for a linear solve")
+    source, target, prob = answer.transitions(rows)
+    leaving = answer.leaving[rows]
+    value, factors = _solve(source, target, prob, leaving, cost[rows], inner, v)
+    values = v.copy()
+    values[inner] = value
+    moves = np.bincount(source, weights=prob * (values[target] - value[source]), minlength=len(inner))
+    refined: Floats = value + factors.solve((cost[rows] + moves) / np.where(leaving < STAYS, leaving, 1.0))
+    if not np.all(refined >= 0):
+        raise PrecisionError("some goals are reached too rarely for doubles: the equations have no positive solution")
+    return refined
+
+
+def _solve(
+    source: Ints, target: NDArray[np.integer[Any]], prob: Floats, diagonal: Floats, cost: Floats, inner: Ints, v: Floats
+) -> tuple[Floats, Any]:
+    """(values [n], factors) of a policy that moves from inner[source] to `target` with probabilities `prob`.
+
+    `diagonal` [n] is 1 - p(s|s, a). Equations of states that are hardly ever left are divided by it.
+    """
+    from scipy.sparse import coo_array
     from scipy.sparse.linalg import splu
 
-    length = sets.end[rows] - sets.begin[rows]
-    slot = np.repeat(sets.begin[rows] - np.cumsum(length) + length, length) + np.arange(length.sum())
+    n = len(inner)
     number = np.full(len(v), -1)
-    number[inner] = np.arange(len(inner))
-    source, target = np.repeat(np.arange(len(inner)), length), number[sets.succ[slot]]
-    stays = target >= 0
-    shape = (len(inner), len(inner))
-    prob = sets.lower[slot]
-    P = coo_array((prob[stays], (source[stays], target[stays])), shape=shape)
-    ends = prob[~stays] * v[sets.succ[slot][~stays]]
-    right = cost[rows] + np.bincount(source[~stays], weights=ends, minlength=len(inner))
+    number[inner] = np.arange(n)
+    to = number[target]
+    inside = to >= 0
+    scale = np.where(diagonal < STAYS, diagonal, 1.0)
+    if not np.all(scale > 0):
+        raise PrecisionError("some goals are reached too rarely for doubles: a state is never left")
+    ends = prob[~inside] * v[target[~inside]]
+    right = cost + np.bincount(source[~inside], weights=ends, minlength=n)
+    entries = np.concatenate([-prob[inside] / scale[source[inside]], diagonal / scale])
+    places = (np.append(source[inside], np.arange(n)), np.append(to[inside], np.arange(n)))
     try:
-        value: NDArray[np.float64] = splu((eye_array(len(inner)) - P).tocsc()).solve(right)
-    except RuntimeError as error:  # what leads to the goals is lost in 1 - p
+        factors = splu(coo_array((entries, places), shape=(n, n)).tocsc())
+        value: Floats = factors.solve(right / scale)
+    except RuntimeError as error:  # what leads to the goals is lost in rounding
         raise PrecisionError(f"some goals are reached too rarely for doubles: {error}") from None
-    return value
+    if not np.all(np.isfinite(value)):
+        raise PrecisionError("some goals are reached too rarely for doubles: values overflow")
+    return value, factors
 
 
-def _attractor(sets: "Sets", goal: NDArray[np.bool_], usable: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """[S] rows that may each come one step closer to the goals, and so reach them surely."""
+def _towards(
+    sets: "Sets", cost: Floats, goal: NDArray[np.bool_], alive: NDArray[np.bool_], usable: NDArray[np.bool_]
+) -> tuple[Ints, Answer]:
+    """A policy that reaches the goals: (rows [S] that may each come closer, nature's answer that lets them).
+
+    With known dynamics the distance is a number of steps. Otherwise it is the order in which a search back from the
+    goals finds the states, each by a row that may lead to a state found before.
+    """
     from gosprl import _kernels
 
-    ptr, state, weight = _kernels.reversed_edges(sets, np.ones(len(usable)), usable)
-    hops = np.where(goal, 0.0, np.inf)
-    _kernels.lightest_paths(ptr, state, np.ones_like(weight), hops)
-    closest = np.where(usable, np.minimum.reduceat(hops[sets.succ], sets.begin), np.inf)
-    return first_least(closest, sets.row_ptr)
+    S, R = len(goal), len(cost)
+    distance = np.full(S, float(S))
+    if np.any(sets.upper > sets.lower) or np.any(sets.each * sets.total > 0):
+        queue = np.zeros(S, dtype=np.int64)
+        n = _kernels.search_back(sets, goal, alive, usable, np.zeros(S, dtype=bool), queue)
+        distance[queue[:n]] = np.arange(n)
+    else:
+        ptr, state, weight = _kernels.reversed_edges(sets, np.ones(R), usable)
+        distance[goal] = 0.0
+        _kernels.lightest_paths(ptr, state, np.ones_like(weight), distance)
+    answer = respond(sets, cost, distance, alive, usable)
+    length = np.diff(answer.ptr)
+    row, slot = spread(answer.ptr[:-1], length)
+    given = answer.weight > 0
+    closest = np.full(R, np.inf)
+    np.minimum.at(closest, row[given], distance[answer.succ[given]])
+    # the unseen state of least distance: in front of the first stored successor whose rank is not its place in the row
+    local, first = slot - answer.ptr[row], length.copy()
+    later = answer.rank[answer.succ] > local
+    np.minimum.at(first, row[later], local[later])
+    open_rows = (answer.full > first) | ((answer.full == first) & (answer.part > 0))
+    closest[open_rows] = np.minimum(closest, distance[answer.order[np.minimum(first, len(answer.order) - 1)]])[
+        open_rows
+    ]
+    return first_least(closest, sets.row_ptr), answer
 
 
-def first_least(per_row: NDArray[np.float64], row_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[S] the first row of each state where `per_row` is least."""
+def first_least(per_row: Floats, row_ptr: Ints) -> Ints:
+    """[S] the first row of each state where `per_row` [R] is least; `row_ptr` [S + 1] are the rows of the states."""
     least = np.repeat(np.minimum.reduceat(per_row, row_ptr[:-1]), np.diff(row_ptr))
     candidates = np.where(per_row == least, np.arange(len(per_row)), len(per_row))
     return np.minimum.reduceat(candidates, row_ptr[:-1])

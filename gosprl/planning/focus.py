@@ -46,6 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.certificate import roundoff
+from gosprl.planning.nature import UNIT
 from gosprl.planning.solution import seen_of
 from gosprl.planning.workspace import Workspace
 from gosprl.sets.known import Known
@@ -160,6 +162,9 @@ class Focus:
             *(lowest.order, lowest.rank, lowest.prefix, len(lowest.order)),
             *(region.best, region.q, -np.inf, region.out, self._frozen),
         )[3]
+        rounding = roundoff(self.work.sets, self.cost, float(v.max()))[0]
+        if rounding > TOLERANCE:
+            excess += rounding
         scaled: NDArray[np.float64] = np.maximum(v[:-1] / (1 + excess), least)
         return scaled
 
@@ -212,7 +217,9 @@ class Focus:
             *(self._frozen, self._region, seen, s, precision, likely, self.tie, key, budget),
         )
         self.spread[(self.applied - before).bit_length()] += 1
-        return (self._region.policy, cost / (1 + TOLERANCE)) if status == _kernels.CONVERGED else None
+        # values so large that rounding exceeds the tolerance are left to full plans, which can certify them
+        resolved = (2 * self._longest + 8) * UNIT * cost <= TOLERANCE * self.floor
+        return (self._region.policy, cost / (1 + TOLERANCE)) if status == _kernels.CONVERGED and resolved else None
 
     def _is_closed(self) -> bool:
         return isinstance(self.work.system, EmpiricalModel) and self.work.system.closed

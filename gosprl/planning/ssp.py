@@ -113,8 +113,8 @@ def plan(
         rows=rows,
         leave=leave,
         sweeps=solution.sweeps,
-        gap=solution.gap,
-        residual=solution.residual,
+        gap=solution.certificate.gap,
+        residual=solution.certificate.residual,
         _work=work,
         _solution=solution,
     )

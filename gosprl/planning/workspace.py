@@ -40,7 +40,7 @@ class Workspace:
         cost: NDArray[np.float64],
         precision: float,
         key: int,
-        worth: NDArray[np.float64] | None = None,
+        goal_costs: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
         self.refresh(self.stale())
@@ -52,7 +52,8 @@ class Workspace:
             precision=precision,
             enabled=enabled,
             stale=stale,
-            worth=worth,
+            goal_costs=goal_costs,
+            allow_rounding=True,
         )
         self._since.clear()  # not before: a plan that fails leaves the old solution
         self.plans += 1

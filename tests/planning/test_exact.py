@@ -53,7 +53,7 @@ def test_policy_iteration_returns_the_optimum_and_rows_that_have_it():
         alive = surely_reaching(mdp, [goal])
         usable = np.array([np.all(alive[row > 0]) for row in P])
         v = np.where(alive, 0.0, 7.0)
-        rows = policy_iteration(sets_of(mdp), cost, mask, alive, usable, v)
+        rows = policy_iteration(sets_of(mdp), cost, mask, alive, usable, v).rows
         best = least_cost(mdp.rows.state, P, cost, goal)
         np.testing.assert_allclose(v[alive], best[alive], rtol=1e-9)
         assert np.all(v[~alive] == 7)

@@ -1,0 +1,88 @@
+"""What an application of the operator proves about values, with rounding counted in.
+
+For any finite v, at least 0 at the goals, let Q(s, a) = c(s, a) + min_{p in B(s, a)} p v, and
+
+    rho   = max over rows of (v(s) - Q(s, a)) / c(s, a),            at least 0
+    sigma = max over states of (Q - v) / c at the best row,         at least 0
+
+Then w = v / (1 + rho) satisfies w <= L w, so it is at most the optimum; and if sigma < 1, the greedy policy of v
+reaches the goals and costs at most v / (1 - sigma). Also |L w - w| <= max(Q - v) + rho max c.
+
+In doubles, Q is off by some units of roundoff times Q, which is as much as c itself where Q / c approaches 1e16. Three
+cases, by the bound `roundoff` on that error, relative to the costs:
+
+    up to NEGLIGIBLE     the ratios are those of the compiled operator; rounding is added to sigma only, so `values` are
+                         at most the optimum up to that factor, 1 + 1e-9
+    up to RESOLVED       the same if `gosprl.planning.nature` confirms it, which evaluates Q - v without cancellation
+    beyond               what that evaluation says, its own rounding added to both ratios
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.planning.exact import first_least
+from gosprl.planning.nature import UNIT, Answer, Floats, Ints
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Sets
+
+NEGLIGIBLE = 1e-9  # rounding of the ratios that is not worth a second look
+RESOLVED = 1e-6  # rounding up to which the compiled values of rows can be compared: that of a tie
+COARSE = 1e-3  # gap up to which a plan is accepted whose values are too large for doubles to hold a small residual
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """w = v / (1 + fall_ratio) <= optimum <= v / (1 - rise_ratio), and |L w - w| <= residual."""
+
+    residual: float
+    rise_ratio: float  # sigma
+    fall_ratio: float  # rho
+    resolution: float = 0.0  # how much of the residual may be due to v being doubles, and not real numbers
+
+    @property
+    def gap(self) -> float:
+        """optimum <= (1 + gap) w; inf if nothing is known."""
+        if self.rise_ratio >= 1:
+            return np.inf
+        return float((1 + self.fall_ratio) / (1 - self.rise_ratio) * (1 + 4 * UNIT) - 1)
+
+    def meets(self, precision: float, ratio: float) -> bool:
+        """Whether the residual and the sum of the ratios are as small as asked for."""
+        return self.residual <= precision and self.rise_ratio + self.fall_ratio <= ratio
+
+
+def certify(answer: Answer, cost: Floats, goal: NDArray[np.bool_], row_ptr: Ints) -> Certificate:
+    """The certificate of the values that nature answered to; rounding is counted in."""
+    inner = np.isfinite(answer.excess) & ~goal[answer.state]
+    if not inner.any():
+        return Certificate(0.0, 0.0, 0.0)
+    fall_ratio = float(((answer.error - answer.excess)[inner] / cost[inner]).max())
+    best = first_least(answer.excess, row_ptr)
+    best = best[inner[best]]
+    rise = answer.excess[best] + answer.error[best]
+    fall_ratio, rise_ratio = max(0.0, fall_ratio), max(0.0, float((rise / cost[best]).max()))
+    residual = max(0.0, float(rise.max())) + float(cost.max()) * fall_ratio
+    near = inner & (np.abs(answer.excess) <= cost)
+    resolution = float((answer.resolution[near] * (1 + cost.max() / cost[near])).max(initial=0.0))
+    return Certificate(residual, rise_ratio, fall_ratio, resolution)
+
+
+def roundoff(sets: "Sets", cost: Floats, highest: float) -> tuple[float, float]:
+    """Bounds on the error of (Q - v) / c as the compiled operator computes it, (downwards, upwards), for v <= highest.
+
+    Upwards, Q may also be too small by what it leaves out: mass up to TINY that it does not hand out.
+    """
+    from gosprl import _kernels
+
+    waits, S = highest / float(cost.min()), len(sets.row_ptr) - 1
+    terms = 3.0 * S + 8  # at most: S stored successors, and sums over runs of unseen ones
+    if terms * UNIT * waits > NEGLIGIBLE:
+        longest = int((sets.end - sets.begin).max(initial=0))
+        shared = sets.each * sets.total > 0
+        unseen = min(S, longest + float((sets.total[shared] / sets.each[shared]).max())) if shared.any() else 0
+        terms = 2 * longest + 8 + unseen
+    return terms * UNIT * waits, (terms * UNIT + _kernels.TINY) * waits
