@@ -70,7 +70,7 @@ def pick(q, first, last, least, tie, key, s, seen, v):
 
 @jit
 def greedy(row_ptr, q, alive, tie, key, seen, v, least, policy):
-    """Fill least [S], the least q of a state's rows, and policy [S], a row within `tie` of it; inf and -1 if none."""
+    """Fill least [S], the least q of a state's rows, and policy [S], a row within `tie` of it; inf and -1: no way."""
     for s in range(len(alive)):
         policy[s] = -1
         least[s] = math.inf
