@@ -5,9 +5,9 @@ distribution that nature answers with (`gosprl.planning.nature`). Each policy is
 number of iterations does not depend on how long the way to the goals is: it is that of policy iteration in the MDP
 whose actions are the vertices of all sets.
 
-Method. The first policy comes closer to the goals with positive probability in every step, so it reaches them surely.
-Nature then answers to the policy's value, and the controller changes its row where another one is better by more than
-rounding can explain. Both only lower the value, so every later policy reaches the goals, too.
+Method. The first policy is known to reach the goals. Nature then answers to the policy's value, and the controller
+changes its row where another one is better by more than rounding can explain. Both only lower the value, so every later
+policy reaches the goals, too.
 
 Stopping rule. No row improves on the value; the last answer is returned, for the certificate of the caller.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.errors import PrecisionError
-from gosprl.planning.nature import Answer, Floats, Ints, respond, spread
+from gosprl.planning.nature import Answer, Floats, Ints, respond, spread, sums
 
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
@@ -62,7 +62,7 @@ def policy_iteration(
         [S], [S], [R]: the goals, the states that can reach them surely, and the rows that stay among those, as
         `gosprl._kernels.reach` finds them.
     v
-        [S] the values of ending at each goal; what stands at other states is ignored.
+        [S] the values of ending at each goal, at least 0; at other states values to begin with, if they are of use.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def policy_iteration(
         If a policy has more than MAX_TRANSITIONS.
     """
     inner = np.flatnonzero(alive & ~goal)
-    policy, answer = _towards(sets, cost, goal, alive, usable)
+    policy, answer = _first_policy(sets, cost, goal, alive, usable, v)
     for _ in range(MAX_POLICIES if inner.size else 0):
         v[inner] = _value(answer, cost, inner, policy[inner], v)
         answer = respond(sets, cost, v, alive, usable)
@@ -148,41 +148,39 @@ def _solve(
     return value, factors
 
 
-def _towards(
-    sets: "Sets", cost: Floats, goal: NDArray[np.bool_], alive: NDArray[np.bool_], usable: NDArray[np.bool_]
+def _first_policy(
+    sets: "Sets",
+    cost: Floats,
+    goal: NDArray[np.bool_],
+    alive: NDArray[np.bool_],
+    usable: NDArray[np.bool_],
+    v: Floats,
 ) -> tuple[Ints, Answer]:
-    """A policy that reaches the goals: (rows [S] that may each come closer, nature's answer that lets them).
+    """A policy that reaches the goals: (rows [S], nature's answer).
 
-    With known dynamics the distance is a number of steps. Otherwise it is the order in which a search back from the
-    goals finds the states, each by a row that may lead to a state found before.
+    The greedy one of v, if its certificate says that it does. Otherwise nature answers to the order in which a search
+    back from the goals finds the states, each by a row that may lead to a state found before, and the controller takes
+    the rows that lead to such states at the least cost.
     """
     from gosprl import _kernels
 
+    answer = respond(sets, cost, v, alive, usable)
+    policy = first_least(answer.excess, sets.row_ptr)
+    rows = policy[alive & ~goal]
+    if np.all(answer.excess[rows] + answer.error[rows] < (1 - 1e-6) * cost[rows]):
+        return policy, answer
     S, R = len(goal), len(cost)
-    distance = np.full(S, float(S))
-    if np.any(sets.upper > sets.lower) or np.any(sets.each * sets.total > 0):
-        queue = np.zeros(S, dtype=np.int64)
-        n = _kernels.search_back(sets, goal, alive, usable, np.zeros(S, dtype=bool), queue)
-        distance[queue[:n]] = np.arange(n)
-    else:
-        ptr, state, weight = _kernels.reversed_edges(sets, np.ones(R), usable)
-        distance[goal] = 0.0
-        _kernels.lightest_paths(ptr, state, np.ones_like(weight), distance)
-    answer = respond(sets, cost, distance, alive, usable)
-    length = np.diff(answer.ptr)
-    row, slot = spread(answer.ptr[:-1], length)
-    given = answer.weight > 0
-    closest = np.full(R, np.inf)
-    np.minimum.at(closest, row[given], distance[answer.succ[given]])
-    # the unseen state of least distance: in front of the first stored successor whose rank is not its place in the row
-    local, first = slot - answer.ptr[row], length.copy()
-    later = answer.rank[answer.succ] > local
-    np.minimum.at(first, row[later], local[later])
-    open_rows = (answer.full > first) | ((answer.full == first) & (answer.part > 0))
-    closest[open_rows] = np.minimum(closest, distance[answer.order[np.minimum(first, len(answer.order) - 1)]])[
-        open_rows
-    ]
-    return first_least(closest, sets.row_ptr), answer
+    order, place = np.zeros(S, dtype=np.int64), np.full(S, float(S))
+    found = _kernels.search_back(sets, goal, alive, usable, np.zeros(S, dtype=bool), order)
+    place[order[:found]] = np.arange(found)
+    answer = respond(sets, cost, place, alive, usable)
+    rank, own = answer.rank[answer.succ], answer.rank[answer.state]
+    row, before = np.repeat(np.arange(R), np.diff(answer.ptr)), np.minimum(answer.full, own)
+    mass = sums(row, answer.weight * (rank < own[row]), R) + np.where(answer.full < own, answer.part, 0.0)
+    mass += answer.each * (before - sums(row, rank < before[row], R))
+    price = np.full(R, np.inf)
+    np.divide(cost, mass, out=price, where=mass > 0)
+    return first_least(price, sets.row_ptr), answer
 
 
 def first_least(per_row: Floats, row_ptr: Ints) -> Ints:

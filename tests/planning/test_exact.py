@@ -62,6 +62,27 @@ def test_policy_iteration_returns_the_optimum_and_rows_that_have_it():
         assert np.all(tried[:, alive] >= v[alive] * (1 - 1e-9))
 
 
+def test_the_first_policy_does_not_wait_for_what_is_rare():
+    """States in pairs: action 0 leads to the goal with 1e-17, else to the other; action 1 to the pair before.
+
+    With action 0 alone the equations are singular in doubles.
+    """
+    pairs = 6
+    S = 2 * pairs + 1
+    P = np.zeros((S, 2, S))
+    P[0, :, 0] = 1
+    for s in range(1, S):
+        other = s + 1 if s % 2 else s - 1
+        P[s, 0, [0, other]] = 1e-17, 1
+        P[s, 1, max(0, s - 2)] = 1
+    mdp = TabularMDP(P)
+    v = np.zeros(S)
+    every = np.ones(S, dtype=bool), np.ones(len(mdp.rows), dtype=bool)
+    rows = policy_iteration(sets_of(mdp), np.ones(len(mdp.rows)), np.arange(S) == 0, *every, v).rows
+    np.testing.assert_allclose(v, [0, *np.repeat(np.arange(1, pairs + 1), 2)])
+    assert np.all(mdp.rows.action[rows[3:]] == 1)
+
+
 def test_first_least():
     ptr = np.array([0, 2, 3, 6])
     np.testing.assert_array_equal(first_least(np.array([2.0, 1, 5, 4, 3, 3]), ptr), [1, 2, 4])
