@@ -12,7 +12,7 @@ import gosprl
 from gosprl import CollectionError, Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl.collecting import collector as collector_module
 from gosprl.envs import make
-from gosprl.strategies import Gosprl
+from gosprl.strategies import Gosprl, Guarded, Planner, Strategy
 from gosprl.systems.tabular import Tabular
 
 RIVER = make("riverswim6")
@@ -21,10 +21,10 @@ REWARDING = TabularMDP(RIVER.dense(), rewards=np.linspace(0, 1, 12).reshape(6, 2
 OPTIONS = {
     "guarded": {},
     "kl": {"strategy": "gosprl"},
-    "bernstein": {"confidence": "bernstein", "scale": 0.1},
-    "known": {"dynamics": RIVER},
-    "least-sampled": {"goals": "least-sampled"},
-    "easiest": {"goals": "easiest"},
+    "bernstein": {"strategy": "gosprl", "confidence": "bernstein", "scale": 0.1},
+    "known": {"strategy": "gosprl", "dynamics": RIVER},
+    "least-sampled": {"strategy": "gosprl", "goals": "least-sampled"},
+    "easiest": {"strategy": "gosprl", "goals": "easiest"},
     "random": {"strategy": "random"},
 }
 
@@ -193,17 +193,18 @@ def test_other_fields():
     need[[0, 0, 4], [0, 1, 1]] = 2
     result = gosprl.collect(RIVER, need, seed=11, delta=0.05)
     assert (result.states, result.pairs, result.seed, result.resets) == (2, 3, 11, 0)
-    assert result.guarantee == "delta=0.05"
-    assert result.strategy.delta == 0.05
+    assert str(result.guarantee) == "delta=0.05"
+    assert result.strategy == repr(Guarded(delta=0.05))
     assert result.unreachable == {}
     assert list(result.model.states) == list(range(6))
     assert 1 <= result.attempts <= result.steps
 
 
 def test_repr_says_what_happened():
-    lines = repr(gosprl.collect(RIVER, 400, seed=3, scale=0.1, max_steps=1500)).splitlines()
+    run = gosprl.collect(RIVER, 400, seed=3, strategy="gosprl", scale=0.1, max_steps=1500)
+    lines = repr(run).splitlines()
     table = {line.split()[0]: line for line in lines[1:]}
-    missing = 12 * 400 - np.minimum(gosprl.collect(RIVER, 400, seed=3, scale=0.1, max_steps=1500).counts, 400).sum()
+    missing = 12 * 400 - np.minimum(run.counts, 400).sum()
     assert lines[0] == "Result"
     assert table["met"].split(maxsplit=1)[1] == f"False (6 states, 12 pairs, {missing} samples missing)"
     assert table["stop"].split()[1] == "max_steps"
@@ -233,7 +234,7 @@ def ring(states):
 
 def test_asking_about_another_state_starts_a_new_attempt():
     # 0 -> 1 -> 2 -> 3 -> 0, only state 3 is needed
-    collector = Collector(4, 1, [[0], [0], [0], [2]], dynamics=ring(4), seed=0)
+    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
     collector.tell(0, collector.ask(0), 1)
     assert collector.attempts == 1
     collector.tell(1, collector.ask(1), 2)
@@ -246,14 +247,14 @@ def test_asking_about_another_state_starts_a_new_attempt():
 
 def test_a_teleport_to_a_goal_starts_at_its_copy():
     # 0 -> 1 -> 2 -> 3 -> 0; put down on the goal, the agent did not reach it by the attempt
-    collector = Collector(4, 1, [[0], [0], [0], [2]], dynamics=ring(4), seed=0)
+    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
     collector.tell(0, collector.ask(0), 1)
     collector.ask(3)
     assert collector.attempts == 2
 
 
 def test_observing_counts_and_starts_a_new_attempt():
-    collector = Collector(4, 1, [[0], [0], [0], [2]], dynamics=ring(4), seed=0)
+    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
     collector.tell(0, collector.ask(0), 1)
     collector.observe(3, 0, 0, reward=0.5)
     result = collector.result()
@@ -289,7 +290,7 @@ def test_a_question_stays_open_while_something_else_is_observed():
         (lambda c: c.ask(6), "s: expected a state in 0..5, got 6"),
         (lambda c: c.ask(-1), "s: expected a state in 0..5, got -1"),
         (lambda c: c.ask(0.5), "s: expected whole numbers"),
-        (lambda c: c.tell(0, 0, 0), "tell: asked was nothing, told were state 0 and action 0"),
+        (lambda c: c.tell(0, 0, 0), r"tell: expected the \(s, a\) of the last ask\(\), nothing, got \(0, 0\)"),
         (lambda c: c.observe(6, 0, 0), "s: expected states in 0..5, got 6"),
         (lambda c: c.observe(0, 2, 0), "a: expected actions in 0..1, got 2"),
         (lambda c: c.observe(0, 0, 9), "s_next: expected a state in 0..5, got 9"),
@@ -306,13 +307,14 @@ def test_only_what_was_asked_can_be_told():
     collector = Collector(6, 2, 3, seed=0)
     a = collector.ask(2)
     for s, other in ((2, 1 - a), (1, a)):
-        with pytest.raises(InputError, match=f"tell: asked was state 2 and action {a}, told were state {s} and action"):
+        words = rf"tell: expected the \(s, a\) of the last ask\(\), \(2, {a}\), got \({s}, {other}\)"
+        with pytest.raises(InputError, match=words):
             collector.tell(s, other, 0)
     with pytest.raises(InputError, match=r"s_next: expected a state in 0\.\.5, got 6"):
         collector.tell(2, a, 6)
     assert collector.result().steps == 0
     collector.tell(2, a, 0)
-    with pytest.raises(InputError, match="asked was nothing"):
+    with pytest.raises(InputError, match=r"of the last ask\(\), nothing"):
         collector.tell(2, a, 0)
     assert collector.result().steps == 1
 
@@ -352,7 +354,7 @@ def test_actions_that_do_not_exist_are_never_asked_for():
 
 
 class Untouched(Tabular):
-    def run(self, *given):
+    def follow(self, engine, steps):
         pytest.fail("a step was made")
 
 
@@ -360,13 +362,11 @@ class Untouched(Tabular):
     ("options", "words"),
     [
         ({"strategy": "greedy"}, "strategy: 'greedy' is not known; known are .*gosprl.*random"),
-        ({"strategy": 3}, "strategy: 3 is not known"),
-        (
-            {"alpha": 1},
-            "option: 'alpha' is not known; known are confidence, costs, delta, .*goals.*kappa.*precision.*scale",
-        ),
-        ({"strategy": "random", "delta": 0.1}, "option: 'delta' is not known"),
-        ({"strategy": Gosprl(), "delta": 0.1}, "option: 'delta'"),
+        ({"strategy": 3}, "strategy: expected a name, one of .*gosprl.*random.*, got 3"),
+        ({"alpha": 1}, "alpha: not an option of strategy 'guarded', which takes delta, confidence, .*kappa.*fluid$"),
+        ({"scale": 0.1}, "scale: not an option of strategy 'guarded', .*; scale is an option of gosprl, practical, "),
+        ({"strategy": "random", "delta": 0.1}, "delta: not an option of strategy 'random', which takes no options"),
+        ({"strategy": Gosprl(), "delta": 0.1}, "delta: a strategy object was given, which has its options already"),
         ({"max_steps": 0}, "max_steps: expected a whole number >= 1, got 0"),
         ({"max_steps": -3}, "max_steps: .* got -3"),
         ({"max_steps": 1.5}, "max_steps: .* got 1.5"),
@@ -381,7 +381,8 @@ def test_bad_options_are_refused_before_any_step(options, words):
 
 @pytest.mark.parametrize("system", [3, "riverswim6", None, RIVER.dense()])
 def test_what_is_no_system(system):
-    with pytest.raises(InputError, match="system: expected a TabularMDP or a Gymnasium environment"):
+    words = r"^system: expected a TabularMDP, a Gymnasium environment or a gosprl\.systems\.System, got \w+$"
+    with pytest.raises(InputError, match=words):
         gosprl.collect(system, 1)
 
 
@@ -404,22 +405,27 @@ def test_collectors_of_nothing(given, words):
 # What goes wrong on the way
 
 
-class Troubled(Stepped):
+class Drawn(Stepped):
+    """Draws next states; does not say which states can be reached."""
+
+    def take(self, s, action):
+        succ, p = self.table.p(s, action)
+        return int(self.rng.choice(succ, p=p)), 0.0
+
+
+class Troubled(Drawn):
     """Fails or is interrupted at given steps."""
 
-    slice = 1000
+    block = 1000
 
     def __init__(self, mdp, troubles):
         super().__init__(mdp)
-        self.troubles, self.made = troubles, 0
+        self.troubles = troubles
 
-    def step(self, row):
-        if self.made in self.troubles:
-            raise self.troubles.pop(self.made)
-        succ, p = self.mdp.p(*self.mdp.rows.pair(row))
-        self.state = int(self.rng.choice(succ, p=p))
-        self.made += 1
-        return 0.0
+    def take(self, s, action):
+        if len(self.log) in self.troubles:
+            raise self.troubles.pop(len(self.log))
+        return super().take(s, action)
 
 
 def possible(result, mdp):
@@ -490,7 +496,7 @@ ISLAND = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 0, 0], np.ones(3)))
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(collector_module, "PATIENCE", 300)
-    monkeypatch.setattr(Tabular, "slice", 50)
+    monkeypatch.setattr(Tabular, "block", 50)
     monkeypatch.setattr("gosprl.progress.PERIOD", 0.0)
 
 
@@ -517,7 +523,7 @@ def interrupt():
 @pytest.mark.parametrize("how", [ctrl_c, interrupt])
 def test_a_run_that_may_never_end_says_so_once_and_can_be_stopped(impatient, how):
     with pytest.warns(UserWarning, match=r"still needed are states such as 2, .*cannot be reached.*") as caught:
-        result = gosprl.collect(ISLAND, 3, seed=0, progress=stop_after(2000, how))
+        result = gosprl.collect(Drawn(ISLAND), 3, seed=0, progress=stop_after(2000, how))
     assert len(caught) == 1
     assert "max_steps= or reach=" in str(caught[0].message)
     assert (result.stop, result.met) == ("interrupted", False)
@@ -527,16 +533,16 @@ def test_a_run_that_may_never_end_says_so_once_and_can_be_stopped(impatient, how
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("limit", [{"max_steps": 2000}, {"reach": 4.0}])
+@pytest.mark.parametrize("limit", [{"max_steps": 2000}, {"reach": 4.0}, {"strategy": "gosprl", "reach": 4.0}])
 def test_a_run_that_will_end_says_nothing(impatient, limit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = gosprl.collect(ISLAND, 3, seed=0, **limit)
-    assert result.stop in ("max_steps", "unreachable")
+        result = gosprl.collect(Drawn(ISLAND), 3, seed=0, **limit)
+    assert result.stop == ("unreachable" if "reach" in limit else "max_steps")
 
 
 def test_a_long_run_may_wait_longer(impatient):
-    result = gosprl.collect(ISLAND, [1000, 1000, 3], seed=0, progress=stop_after(2600, ctrl_c))
+    result = gosprl.collect(Drawn(ISLAND), [1000, 1000, 3], seed=0, progress=stop_after(2600, ctrl_c))
     assert result.stop == "interrupted"
     assert 2600 <= result.steps < 4000  # after 2000 steps nothing needed was sampled, which is less than half
 
@@ -576,7 +582,7 @@ def test_a_strategy_object_can_be_used_again(other):
     strategy = Gosprl(scale=0.5)
     gosprl.collect(RIVER, 3, strategy=strategy, seed=0)
     again = gosprl.collect(other, 3, strategy=strategy, seed=0, max_steps=5000)
-    assert everything(again) == everything(gosprl.collect(other, 3, scale=0.5, seed=0))
+    assert everything(again) == everything(gosprl.collect(other, 3, strategy="gosprl", scale=0.5, seed=0))
 
 
 def test_progress_is_told_how_far_it_is(impatient):
@@ -590,7 +596,7 @@ def test_progress_is_told_how_far_it_is(impatient):
 
 
 def test_progress_is_told_at_most_ten_times_a_second(monkeypatch):
-    monkeypatch.setattr(Tabular, "slice", 1)
+    monkeypatch.setattr(Tabular, "block", 1)
     clock, told = iter(np.arange(0, 1e6, 0.03)), []
     monkeypatch.setattr("gosprl.progress.time.monotonic", lambda: next(clock))
     gosprl.collect(RIVER, 3, seed=0, progress=lambda status: told.append(next(clock)))
@@ -743,24 +749,31 @@ def test_thresholds_are_numbers(threshold):
 # Goals and plans where the need changes
 
 
-class Goals:
+class Goals(Strategy):
     """Algorithm 1, and at every plan of it whether its goals are the under-sampled states."""
 
-    guarantee = "none"
-
     def __init__(self, **options):
-        self.inner, self.plans, self.changes = Gosprl(**options), 0, []
+        self.inner, self.plans, self.versions = Gosprl(**options), 0, set()
+
+    def begin(self, model, need, rng):
+        return GoalsPlanner(self, need, self.inner.begin(model, need, rng))
+
+
+class GoalsPlanner(Planner):
+    def __init__(self, seen, need, inner):
+        self.seen, self.need, self.inner = seen, need, inner
 
     def restart(self):
         self.inner.restart()
 
-    def attempt(self, model, need, s, t, rng):
-        answer = self.inner.attempt(model, need, s, t, rng)
-        self.changes.append(int(need.scalars[3]))
+    def attempt(self, s, t):
+        need, answer = self.need, self.inner.attempt(s, t)
+        self.seen.versions.add(need.version)
         if answer.horizon > 1:
-            self.plans += 1
-            under = need.unmet > 0
-            least = under & (need.missing == need.missing.min())  # the initial phase: all are under-sampled
+            self.seen.plans += 1
+            under = need.unmet_items > 0
+            # the initial phase: all are under-sampled
+            least = under & (need.missing_samples == need.missing_samples.min())
             assert answer.goals.tolist() == (least if under.all() else under).tolist()
         return answer
 
@@ -779,7 +792,7 @@ def test_goals_are_what_is_under_sampled_whatever_the_need_does(seed, planning):
     result = gosprl.collect(RIVER, need, seed=seed, strategy=strategy)
     assert result.met
     assert strategy.plans > 20
-    assert len(set(strategy.changes)) > 5
+    assert len(strategy.versions) > 5
 
 
 @pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical"])
@@ -788,4 +801,5 @@ def test_a_need_that_is_asked_for_and_stays_is_a_fixed_one(strategy):
     fixed = gosprl.collect(RIVER, 30, seed=0, strategy=strategy)
     asked = gosprl.collect(RIVER, lambda model: 30, seed=0, strategy=strategy)
     assert everything(asked) == everything(fixed)
-    assert asked.strategy.work == fixed.strategy.work
+    assert asked.work == fixed.work
+    assert asked.work["plans"] > 5

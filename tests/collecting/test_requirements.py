@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import gosprl
-from gosprl import Collector, InputError, TabularMDP
+from gosprl import Collector, InputError, Requirement, TabularMDP
 from gosprl.collecting.requirements import Fixed, as_requirement, split
 from gosprl.envs import make
-from gosprl.strategies import Gosprl
+from gosprl.strategies import Gosprl, Planner, Strategy
 from gosprl.systems.tabular import Tabular
 
 RIVER = make("riverswim6")
 TOY = make("toy3")  # 3 states with 1, 1, 2 actions
 
 
-class Told:
+class Told(Requirement):
     """A need per pair that remembers what it was told; `change(model)` may return a new one."""
 
     def __init__(self, pair, change=lambda model: None):
@@ -127,12 +127,26 @@ def test_it_is_told_the_rows_that_changed_since_the_last_time():
     assert sum(len(rows) > 1 for _, rows, _ in need.calls) > 5
 
 
-class Asked(Gosprl):
-    """Remembers at which time it was asked for an attempt."""
+class Asked(Strategy):
+    """Algorithm 1; remembers at which time it was asked for an attempt."""
 
-    def attempt(self, model, need, s, t, rng):
-        self.__dict__.setdefault("times", []).append(t - 1)
-        return super().attempt(model, need, s, t, rng)
+    def __init__(self):
+        self.times = []
+
+    def begin(self, model, need, rng):
+        return AskedPlanner(self.times, Gosprl().begin(model, need, rng))
+
+
+class AskedPlanner(Planner):
+    def __init__(self, times, inner):
+        self.times, self.inner = times, inner
+
+    def restart(self):
+        self.inner.restart()
+
+    def attempt(self, s, t):
+        self.times.append(t - 1)
+        return self.inner.attempt(s, t)
 
 
 def test_it_is_told_before_every_attempt_and_never_within_one():
@@ -184,7 +198,7 @@ def test_the_curve_of_a_need_that_grows_falls():
 
 
 class Untouched(Tabular):
-    def run(self, *given):
+    def follow(self, engine, steps):
         pytest.fail("a step was made")
 
 
@@ -196,7 +210,8 @@ class Untouched(Tabular):
         (np.nan, "need: expected whole numbers"),
         (True, "need: expected whole numbers"),
         ("much", "need: expected whole numbers"),
-        (None, "need: expected whole numbers"),
+        ({1, 2}, "need: expected "),
+        (None, "need: expected "),
         ([1, 2], r"need: expected a number, \[S\] = \(3,\) or \[S, A\] = \(3, 2\), got shape \(2,\)"),
         ([], r"need: .* got shape \(0,\)"),
         (np.ones((2, 3), dtype=int), r"need: .* got shape \(2, 3\)"),
