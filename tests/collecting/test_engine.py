@@ -187,7 +187,9 @@ def test_a_policy_that_is_no_distribution(p):
     engine.rng = SimpleNamespace(random=lambda: 0.95)
     engine.state = 1
     engine.begin(attempt(engine, policy=np.array([1.0, 0, 0, *p])))
-    with pytest.raises(InputError, match=r"^attempt\.policy: expected probabilities of the rows 3\.\.5 of state 1, got"):
+    with pytest.raises(
+        InputError, match=r"^attempt\.policy: expected probabilities of the rows 3\.\.5 of state 1, got"
+    ):
         engine.choose()
 
 
@@ -228,7 +230,11 @@ def test_a_good_attempt_is_taken_as_it_is():
         ("policy", np.array([0, 1]), r"int64 \[S\] = \(3,\), got int64 \(2,\)"),
         ("policy", np.array([0, 1, 3, 3]), r"int64 \[S\] = \(3,\), got int64 \(4,\)"),
         ("policy", np.array([1.0, 1.0, 0.5]), r"float64 \[R\] = \(4,\), got float64 \(3,\)"),
-        ("policy", np.array([0, 1, 3], dtype=np.int32), r"rows, int64 .* or probabilities, float64 .*, got int32 \(3,\)"),
+        (
+            "policy",
+            np.array([0, 1, 3], dtype=np.int32),
+            r"rows, int64 .* or probabilities, float64 .*, got int32 \(3,\)",
+        ),
         ("policy", np.array([True, True, True]), r"rows, int64 .* got bool \(3,\)"),
         ("policy", np.ones(4, dtype=np.float32), r"rows, int64 .* got float32 \(4,\)"),
         ("policy", [0, 1, 3], "rows, int64 .* got list"),
@@ -389,6 +395,99 @@ def test_an_interrupt_is_heard_between_two_steps():
     system.step = interrupting
     engine.follow(system, 10)
     assert (engine.made, engine.state, engine.record.steps) == (2, 2, 2)
+    assert engine.attempt is not None
+
+
+# What a system may return instead
+
+BAD = {
+    "nothing": (None, r"system: expected Scripted\.step to return an Outcome \(state, reward, .*\), got None"),
+    "a number": (2, r"system: expected Scripted\.step to return an Outcome .*, got 2"),
+    "three": ((2, 0.0, False), r"system: expected Scripted\.step to return an Outcome .*, got \(2, 0\.0, False\)"),
+    "five": ((2, 0.0, False, False, {}), r"system: expected Scripted\.step to return an Outcome .*, got \(2, 0\.0, "),
+    "outside": (Outcome(4), r"system: the state that Scripted\.step\(\) returned: expected a state in 0\.\.3, got 4"),
+    "negative": (
+        Outcome(-1),
+        r"system: the state that Scripted\.step\(\) returned: expected a state in 0\.\.3, got -1",
+    ),
+    "half": (Outcome(1.5), r"system: the state that Scripted\.step\(\) returned: expected whole numbers"),
+    "name": (Outcome("two"), r"system: the state that Scripted\.step\(\) returned: expected whole numbers"),
+    "no state": (Outcome(None), r"system: the state that Scripted\.step\(\) returned: expected whole numbers"),
+    "some states": (Outcome(np.array([1, 2])), r"system: the state that Scripted\.step\(\) returned: .* shape \(2,\)"),
+    "reward in words": (Outcome(2, "much"), "reward: expected a finite number, got 'much'"),
+    "number in words": (Outcome(2, "1.5"), r"reward: expected a finite number, got '1\.5'"),
+    "no reward": (Outcome(2, None), "reward: expected a finite number, got None"),
+    "complex": (Outcome(2, 1j), "reward: expected a finite number, got 1j"),
+    "nan": (Outcome(2, np.nan), r"rewards: expected finite numbers, got nan at \(s, a\) = \(1, 0\)"),
+    "infinite": (Outcome(2, -np.inf), r"rewards: expected finite numbers, got -inf at \(s, a\) = \(1, 0\)"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_a_step_may_not_return(kind):
+    outcome, words = BAD[kind]
+    system = Scripted(ring(4), [Outcome(1), outcome, Outcome(3)])
+    engine = begun(system)
+    with pytest.raises(InputError, match=f"^{words}"):
+        engine.follow(system, 10)
+    engine.record.flush()
+    assert (engine.record.steps, engine.record.model.visits.tolist()) == (1, [1, 0, 0, 0])
+    # where the walk is, if that can be said; never where it was
+    assert engine.state == (2 if kind in ("nan", "infinite") else None)
+
+
+@pytest.mark.parametrize(
+    "outcome", [(2, 1, 0, 0), Outcome(np.int64(2), np.float32(1), np.bool_(False)), [2, True, 0, 0]]
+)
+def test_what_a_step_may_return(outcome):
+    system = Scripted(ring(4), [Outcome(1), outcome])
+    engine = begun(system, horizon=2)
+    engine.follow(system, 10)
+    engine.record.flush()
+    assert (engine.state, type(engine.state), engine.record.model.reward_sum.tolist()) == (2, int, [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize("state", ["a", 4, -1, 0.5, None, [0], (0, {})])
+def test_what_a_reset_may_not_return(state):
+    system = Scripted(ring(4), [], starts=[state])
+    with pytest.raises(InputError, match=r"^system: the state that Scripted\.reset\(\) returned: expected"):
+        begun(system)
+    system = Scripted(ring(4), [Outcome(1), Outcome(2, 0.0, False, True)], starts=[0, state])
+    engine = begun(system)
+    with pytest.raises(InputError, match=r"^system: the state that Scripted\.reset\(\) returned: expected"):
+        engine.follow(system, 10)
+    assert (engine.state, engine.record.steps) == (None, 2)
+
+
+@pytest.mark.parametrize("where", ["step", "reset"])
+def test_a_system_that_raises_leaves_the_walk_nowhere(where):
+    system = Scripted(ring(4), [Outcome(1), Outcome(2, 0.0, False, where == "reset")])
+    engine = begun(system)
+    with pytest.raises(IndexError):  # nothing is left in the script
+        engine.follow(system, 10)
+    assert (engine.state, engine.record.steps) == (None, 2)
+
+
+@pytest.mark.parametrize("ended", [(False, False), (True, False), (False, True)], ids=["goes on", "over", "cut off"])
+def test_a_step_that_is_refused_was_made(ended):
+    """The walk goes on from there, unless an episode ended: then only a reset leads on."""
+    system = Scripted(ring(4), [Outcome(1), Outcome(3, 0.0, *ended)])
+    engine = begun(system)
+    engine.record.model.restrict(lambda s, a: [(s + 1) % 4])
+    with pytest.raises(GosprlError, match=r"\(s, a\) = \(1, 0\) led to state 3"):
+        engine.follow(system, 10)
+    assert engine.state == (None if any(ended) else 3)
+    assert (engine.record.steps, engine.made) == (1, 1)
+
+
+def test_an_arrival_that_is_refused_changes_nothing():
+    engine = made(3, 1, [9, 9, 9], np.zeros(3))
+    engine.record.model.restrict(lambda s, a: [0, 1])
+    engine.start(0)
+    engine.begin(attempt(engine))
+    with pytest.raises(GosprlError, match="led to state 2"):
+        engine.arrive(0, 2, 0.0, False)
+    assert (engine.state, engine.made, engine.record.steps) == (0, 0, 0)
     assert engine.attempt is not None
 
 
