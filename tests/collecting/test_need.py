@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gosprl import EmpiricalModel, Requirement
+from gosprl import EmpiricalModel, InputError, Requirement
 from gosprl.collecting.engine import Engine
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed
@@ -143,3 +143,157 @@ def test_changes_of_mind_are_those_of_the_set_of_states(seed):
         assert need.version == expected
     assert expected > 20
     assert moved > 20  # needs that are others for the same states
+
+
+class Partial(Requirement):
+    """Needs per pair that say which rows they changed: `changes` are {call: {row: need}}."""
+
+    def __init__(self, pair, changes=None, state=None):
+        self.pair = np.array(pair)
+        self.state = np.zeros(len(pair), dtype=np.int64) if state is None else np.array(state)
+        self.changes, self.told = changes or {}, []
+
+    def update(self, model, rows):
+        self.told.append(sorted(rows.tolist()))
+        change = self.changes.get(len(self.told), {})
+        self.pair[list(change)] = list(change.values())
+        return np.array(list(change), dtype=np.int64)
+
+
+def test_results_hide_no_rows_from_the_requirement():
+    """A look at the result in between takes nothing away from what the next update is told."""
+    for looks in (False, True):
+        asked = Partial([3, 3])
+        record = Record(EmpiricalModel(2, 1), asked)
+        record.update_need()
+        record.step(0, 1, 0.0, False)
+        if looks:
+            record.flush()
+            record.need.unmet()
+        record.step(1, 0, 0.0, False)
+        record.update_need()
+        record.update_need()
+        assert asked.told == [[], [0, 1], []]
+
+
+def test_rows_are_told_again_if_the_requirement_failed():
+    class Failing(Partial):
+        def update(self, model, rows):
+            super().update(model, rows)
+            if len(self.told) == 2:
+                raise ArithmeticError("not now")
+            return None
+
+    asked = Failing([3, 3])
+    record = Record(EmpiricalModel(2, 1), asked)
+    record.update_need()
+    record.step(0, 1, 0.0, False)
+    with pytest.raises(ArithmeticError):
+        record.update_need()
+    record.step(1, 0, 0.0, False)
+    record.update_need()
+    assert asked.told == [[], [0], [0, 1]]
+
+
+# What is listed is what was last asked for
+
+
+def test_what_was_asked_for_last_stays_if_the_requirement_breaks():
+    asked = Partial([3, 0])
+    record = Record(EmpiricalModel(2, 1), asked)
+    record.update_need()
+    for broken in (np.ones(5, dtype=np.int64), np.array([0.5, 1]), np.array([-1, 2]), "none"):
+        asked.pair = broken
+        asked.update = lambda model, rows: None
+        with pytest.raises(InputError, match=r"^need: .*Partial\.pair"):
+            record.update_need()
+        assert record.need.unmet().tolist() == [(0, 0, 3, 0)]
+        pair, state, num_states = record.need.asked()
+        assert (pair.tolist(), state.tolist(), num_states) == ([3, 0], [0, 0], 2)
+
+
+def test_a_change_that_is_not_said_is_not_collected():
+    asked = Partial([3, 3])
+    record = Record(EmpiricalModel(2, 1), asked)
+    record.update_need()
+    asked.pair[:] = 7
+    record.update_need()
+    assert record.need.pair.tolist() == [3, 3]
+    assert record.need.missing == 6
+
+
+# Needs that no walk will ever meet
+
+HUGE = 2**62
+
+
+@pytest.mark.parametrize(
+    ("pair", "state"),
+    [
+        ([HUGE, HUGE, HUGE], [0, 0, 0]),
+        ([0, HUGE, 0], [0, 0, 0]),
+        ([5, 0, 0], [HUGE, HUGE, HUGE]),
+        ([HUGE, HUGE, HUGE], [HUGE, HUGE, HUGE]),
+        ([2**63 - 1] * 3, [2**63 - 1] * 3),
+    ],
+)
+def test_no_sum_overflows(pair, state):
+    record = made(3, 1, pair, state)
+    need = record.need
+    for row in (0, 1, 2, 1):
+        record.step(row, 0, 0.0, False)
+    record.flush()
+    assert need.missing > 0
+    assert (need.missing_samples >= 0).all()
+    assert need.unmet_states == sum(p > 0 or s > 0 for p, s in zip(pair, state, strict=True))
+    N = [1, 2, 1]
+    expected = [(s, 0, pair[s], N[s]) for s in range(3) if pair[s]]
+    expected += [(s, -1, state[s], N[s]) for s in range(3) if state[s]]
+    assert need.unmet().tolist() == expected
+    assert need.collected == sum(min(n, p) + min(n, s) for n, p, s in zip(N, pair, state, strict=True))
+    assert not need.met
+
+
+def test_a_need_may_become_huge_and_small_again():
+    asked = Partial([3, 3, 3], {2: {1: HUGE}, 3: {0: 1}, 4: {1: 2}})
+    record = Record(EmpiricalModel(3, 1), asked)
+    listed = []
+    for _ in range(4):
+        record.update_need()
+        listed.append([(int(row["needed"])) for row in record.need.unmet()])
+        assert record.need.missing > 0
+    assert listed == [[3, 3, 3], [3, HUGE, 3], [1, HUGE, 3], [1, 2, 3]]
+
+
+# Waived states
+
+
+def test_nothing_is_asked_of_waived_states_but_they_are_listed():
+    record = made(3, 2, [1, 1, 2, 2, 0, 0], [0, 0, 4])
+    need = record.need
+    before = need.version
+    record.waive({1: "behind a door", 2: "behind another"})
+    assert need.version > before
+    assert (need.unmet_items.tolist(), need.missing, need.unmet_states) == ([2, 0, 0], 2, 1)
+    assert need.unmet().tolist() == [(0, 0, 1, 0), (0, 1, 1, 0), (1, 0, 2, 0), (1, 1, 2, 0), (2, -1, 4, 0)]
+    record.step(0, 0, 0.0, False)
+    record.step(1, 0, 0.0, False)
+    record.update_need()
+    assert need.met
+    assert need.unmet()["state"].tolist() == [1, 1, 2]
+    assert need.waived == {1: "behind a door", 2: "behind another"}
+
+
+@pytest.mark.parametrize("all_rows", [False, True])
+def test_a_need_that_changes_asks_nothing_of_waived_states(all_rows):
+    asked = Partial([1, 1, 0], {3: {1: 5, 2: 3}})
+    if all_rows:
+        update = asked.update
+        asked.update = lambda model, rows: [update(model, rows), None][1]
+    record = Record(EmpiricalModel(3, 1), asked)
+    record.update_need()
+    record.waive({1: "gone"})
+    record.update_need()
+    record.update_need()
+    assert record.need.pair.tolist() == [1, 0, 3]
+    assert record.need.unmet().tolist() == [(0, 0, 1, 0), (1, 0, 5, 0), (2, 0, 3, 0)]
