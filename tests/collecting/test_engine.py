@@ -621,9 +621,9 @@ def test_every_reason_to_end_is_met_by_both(reasons):
         assert compiled == plain
         assert compiled[0][0][1:4] == (steps, True, steps)
         assert reasons == [Ended.GOES_ON] * (steps - 1) + [why]
+    alone = Attempt(np.array([0, 2, 3]), nowhere, unlimited, UNLIMITED)
     for why, pair, threshold, steps in ((Ended.MET, [1, 0, 1, 0], np.inf, 2), (Ended.FOUND, [9, 0, 1, 0], 0.7, 2)):
         reasons.clear()
-        alone = Attempt(np.array([0, 2, 3]), nowhere, unlimited, UNLIMITED)
         case = SimpleNamespace(**walk, pair=np.array(pair), threshold=threshold, attempts=[(lambda visits: alone, 100)])
         compiled, plain = follow(case, True), follow(case, False)
         assert compiled == plain
