@@ -4,11 +4,12 @@ import contextlib
 
 import numpy as np
 import pytest
-from walked import OPTIONS, REWARDING, RIVER, TOY, Troubled, by_hand, everything, possible, ring
+from walked import OPTIONS, REWARDING, RIVER, TOY, Drawn, Troubled, by_hand, everything, possible, ring
 
 import gosprl
-from gosprl import CollectionError, Collector, EmpiricalModel, InputError
+from gosprl import CollectionError, Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl.envs import make
+from gosprl.strategies import Gosprl, Planner, Strategy
 
 # Runs that go on
 
@@ -180,17 +181,6 @@ def test_only_what_was_asked_can_be_told():
     assert collector.result().steps == 1
 
 
-@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
-def test_rewards_are_finite(reward):
-    collector = Collector(6, 2, 3, seed=0)
-    a = collector.ask(2)
-    with pytest.raises(InputError, match="reward"):
-        collector.tell(2, a, 0, reward=reward)
-    with pytest.raises(InputError, match="reward"):
-        collector.observe(2, a, 0, reward=reward)
-    assert collector.result().steps == 0
-
-
 def test_numpy_integers_are_states_and_actions():
     collector = Collector(6, 2, 3, seed=0)
     s = np.int64(2)
@@ -225,6 +215,419 @@ def test_actions_that_do_not_exist_are_never_asked_for():
 def test_collectors_of_nothing(given, words):
     with pytest.raises(InputError, match=words):
         Collector(**given)
+
+
+# The loop of the README
+
+
+ISLAND = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 0, 0], np.ones(3)))  # 0 <-> 1, and 2 -> 0: no way leads to 2
+
+
+def loop(collector, mdp, steps=5000):
+    """The loop that users write; what it walked."""
+    rng, s, log = np.random.default_rng(0), mdp.start, []
+    while not collector.done:
+        a = collector.ask(s)
+        succ, p = mdp.p(s, a)
+        s_next = int(rng.choice(succ, p=p))
+        collector.tell(s, a, s_next)
+        log.append((s, a, s_next))
+        assert len(log) < steps
+        s = s_next
+    return log
+
+
+def counted(log):
+    """The transitions of a log as `EmpiricalModel.transitions` has them."""
+    triples, number = np.unique(log, axis=0, return_counts=True)
+    return np.column_stack([triples, number]).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:goals are taken nearest first")  # the fluid program cannot be solved for 2
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reach": 4.0},
+        {"reach": 4.0, "strategy": "gosprl"},
+        {"reach": 4.0, "strategy": "practical"},
+        {"successors": ISLAND},
+        {"successors": ISLAND, "strategy": "gosprl"},
+        {"successors": ISLAND, "strategy": "practical"},
+        {"dynamics": ISLAND},
+        {"dynamics": ISLAND, "strategy": "gosprl"},
+        {"dynamics": ISLAND, "strategy": "practical"},
+    ],
+    ids=str,
+)
+def test_the_loop_ends_when_the_strategy_gives_up(options):
+    collector = Collector(3, 1, 3, seed=0, **options)
+    log = loop(collector, ISLAND)
+    result = collector.result()
+    assert (result.stop, result.met) == ("unreachable", False)
+    assert list(result.unreachable) == [2]
+    assert result.unmet.tolist() == [(2, 0, 3, 0)]
+    assert np.column_stack(result.model.transitions()).tolist() == counted(log)
+    with pytest.raises(InputError, match="ask: there is nothing left to collect; look at `done` first"):
+        collector.ask(log[-1][2])
+
+
+@pytest.mark.filterwarnings("ignore:goals are taken nearest first")
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical"])
+def test_what_cannot_be_known_before_the_first_question_ends_the_loop_after_it(strategy):
+    """That nothing is within reach is known only where the walk begins: any action answers, and then it is done."""
+    collector = Collector(3, 1, [[0], [0], [3]], seed=0, strategy=strategy, successors=ISLAND)
+    assert not collector.done
+    a = collector.ask(0)
+    assert collector.done
+    collector.tell(0, a, 1)
+    result = collector.result()
+    assert (result.stop, result.steps, list(result.unreachable)) == ("unreachable", 1, [2])
+
+
+def test_the_loop_ends_when_the_need_shrinks(strategy):
+    collector = Collector(6, 2, lambda model: 50 if model.visits.sum() < 25 else 0, seed=0, strategy=strategy)
+    log = loop(collector, RIVER, steps=20_000)
+    result = collector.result()
+    assert (result.stop, result.met) == ("met", True)
+    assert 25 <= result.steps == len(log) == result.counts.sum()
+
+
+def test_the_loop_ends_when_the_need_grows_and_is_met(strategy):
+    collector = Collector(6, 2, lambda model: 1 + (model.visits.min() > 0), seed=0, strategy=strategy)
+    loop(collector, RIVER, steps=100_000)
+    assert collector.result().stop == "met"
+    assert collector.result().counts.min() >= 2
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_looking_whether_it_is_done_changes_nothing(options):
+    whole, log = by_hand(RIVER, 2, 5, **OPTIONS[options])
+    collector = Collector(6, 2, 2, seed=5, **OPTIONS[options])
+    for s, _, s_next in log:
+        assert not any(collector.done for _ in range(3))
+        a = collector.ask(s)
+        assert not any(collector.done for _ in range(3))
+        collector.tell(s, a, s_next, RIVER.rewards[RIVER.rows.index(s, a)])
+        collector.result()
+    assert all(collector.done for _ in range(3))
+    assert everything(collector.result()) == everything(whole.result())
+
+
+# Episodes in the user's loop
+
+
+class Spied(Strategy):
+    """Algorithm 1; what its planner is told, in order."""
+
+    def __init__(self, **options):
+        self.inner, self.calls = Gosprl(**options), []
+
+    def begin(self, model, need, rng):
+        return SpiedPlanner(self.calls, self.inner.begin(model, need, rng))
+
+
+class SpiedPlanner(Planner):
+    def __init__(self, calls, inner):
+        self.calls, self.inner = calls, inner
+
+    def restart(self):
+        self.calls.append("restart")
+        self.inner.restart()
+
+    def attempt(self, s, t):
+        self.calls.append(s)
+        return self.inner.attempt(s, t)
+
+
+@pytest.mark.parametrize("after", [1, 3], ids=["same state", "another"])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_after_a_truncation_the_walk_does_not_go_on(truncated, after):
+    """0 -> 1 -> 2 -> 3 -> 0, only 3 is needed: one attempt, unless the episode is cut off or continues elsewhere."""
+    strategy = Spied(dynamics=ring(4))
+    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy=strategy, seed=0)
+    collector.tell(0, collector.ask(0), 1, truncated=truncated)
+    assert strategy.calls == ["restart", 0]
+    collector.tell(after, collector.ask(after), (after + 1) % 4)
+    if truncated or after == 3:
+        assert strategy.calls == ["restart", 0, "restart", after]
+    else:
+        assert strategy.calls == ["restart", 0]
+    rows = np.column_stack(collector.model.transitions()).tolist()
+    assert rows == [[0, 0, 1, 1], [after, 0, (after + 1) % 4, 1]]
+    assert collector.result().resets == 0
+
+
+def test_a_goal_where_a_truncated_episode_begins_again_was_not_reached():
+    """Put down on the goal, the agent did not reach it by the attempt: it starts at the copy, by a plan."""
+    for truncated, attempts in ((False, 1), (True, 2)):
+        collector = Collector(2, 1, [[0], [9]], strategy="gosprl", dynamics=ring(2), seed=0)
+        collector.tell(0, collector.ask(0), 1, truncated=truncated)
+        collector.ask(1)
+        assert collector.attempts == attempts
+
+
+def test_a_step_that_terminates_and_truncates_has_terminated():
+    collector = Collector(3, 1, 2, seed=0)
+    collector.tell(0, collector.ask(0), 2, terminated=True, truncated=True)
+    collector.ask(1)
+    result = collector.result()
+    assert (result.resets, result.model.terminal.tolist()) == (1, [False, False, True])
+    assert np.column_stack(result.model.transitions()).tolist() == [[0, 0, 2, 1], [2, 0, 1, 1]]
+
+
+def test_episodes_of_three_steps_by_hand_are_those_of_a_run():
+    """A ring of 5 whose episodes are cut off after 3 steps and begin in 0."""
+    collector, s, age, log = Collector(5, 1, [3, 3, 3, 1, 0], seed=0), 0, 0, []
+    while not collector.done:
+        a = collector.ask(s)
+        s_next, age = (s + 1) % 5, age + 1
+        collector.tell(s, a, s_next, truncated=age == 3)
+        log.append((s, a, s_next))
+        s, age = (0, 0) if age == 3 else (s_next, age)
+        if len(log) == 30:
+            break
+    assert not collector.done  # 3 is come to, and never left
+    assert np.column_stack(collector.model.transitions()).tolist() == counted(log)
+    assert collector.result().unmet.tolist() == [(3, -1, 1, 0)]
+
+
+# What cannot be told
+
+
+@pytest.mark.parametrize("reward", ["x", "1", None, [1.0, 2.0], float("nan"), float("-inf"), 1j, b"1"])
+def test_rewards_are_numbers(reward):
+    collector = Collector(6, 2, 3, seed=0)
+    a = collector.ask(2)
+    for call in (lambda: collector.tell(2, a, 0, reward=reward), lambda: collector.observe(2, a, 0, reward=reward)):
+        with pytest.raises(InputError, match=r"^reward: expected a finite number, got"):
+            call()
+    assert (collector.result().steps, collector.model.visits.sum()) == (0, 0)
+    collector.tell(2, a, 1, reward=np.float32(0.5))  # the question is still open
+    assert collector.model.reward_sum.sum() == 0.5
+
+
+@pytest.mark.parametrize("by", ["tell", "observe"])
+def test_rewards_in_their_range(by):
+    collector = Collector(6, 2, 3, seed=0, rewards=(0.0, 1.0))
+    a = collector.ask(2)
+    words = rf"^rewards: expected rewards in \[0, 1\], got 1\.5 at \(s, a\) = \(2, {a}\)"
+    with pytest.raises(InputError, match=words):
+        getattr(collector, by)(2, a, 0, reward=1.5)
+    assert (collector.result().steps, collector.model.visits.sum()) == (0, 0)
+
+
+def test_a_step_that_is_refused_is_as_if_it_had_not_been_told():
+    """The attempt goes on from where it was: the same plan, and the same end."""
+    calls = []
+    for refused in (False, True):
+        strategy = Spied(successors=lambda s, a: [(s + 1) % 4])
+        collector = Collector(4, 1, [[0], [0], [0], [2]], strategy=strategy, seed=0)
+        collector.tell(0, collector.ask(0), 1)
+        a = collector.ask(1)
+        if refused:
+            with pytest.raises(gosprl.GosprlError, match="led to state 3"):
+                collector.tell(1, a, 3)
+        collector.tell(1, a, 2)
+        for s in (2, 3, 0, 1, 2, 3):
+            collector.tell(s, collector.ask(s), (s + 1) % 4)
+        calls.append((strategy.calls, everything(collector.result())))
+    assert calls[0] == calls[1]
+
+
+# What is observed
+
+
+def test_what_is_observed_is_on_no_side_of_the_account():
+    """Guarded: neither practical nor certified steps, and the bound holds for those that were walked."""
+    collector = Collector(6, 2, 3, seed=0)
+    s = 0
+    for _ in range(10):
+        a = collector.ask(s)
+        s_next = min(s + 1, 5)
+        collector.tell(s, a, s_next)
+        collector.observe(3, 1, 4)
+        s = s_next
+    work = collector.result().work
+    assert collector.result().steps == 20
+    assert work["practical steps"] + work["certified steps"] == 10
+
+
+def test_what_is_observed_after_a_termination_is_no_reset():
+    collector = Collector(3, 1, 2, seed=0)
+    collector.tell(0, collector.ask(0), 2, terminated=True)
+    collector.observe(1, 0, 0)
+    collector.ask(1)
+    assert np.column_stack(collector.model.transitions()).tolist() == [[0, 0, 2, 1], [1, 0, 0, 1], [2, 0, 1, 1]]
+    assert collector.result().resets == 1
+
+
+# Runs on one system and on another
+
+
+def transitions(result):
+    return np.column_stack(result.model.transitions()).tolist()
+
+
+class Watched(Drawn):
+    """Counts its resets; begins where it is told to."""
+
+    def __init__(self, mdp, start=0):
+        super().__init__(mdp)
+        self.start, self.resets = start, 0
+
+    def reset(self):
+        self.resets += 1
+        self.state = self.start
+        return self.start
+
+
+def test_a_run_goes_on_without_a_system_bit_for_bit(system_kind):
+    system = system_kind()
+    whole = gosprl.collect(system, 2, seed=1, max_steps=250)
+    for n in (1, 2, 3, 10, 100):
+        system = system_kind()
+        model = system.model()
+        collector = Collector(model=model, need=system.requirement(2, model), seed=1)
+        collector.run(system, max_steps=n)
+        collector.run(max_steps=5)
+        assert everything(collector.run(max_steps=250 - n - 5)) == everything(whole)
+
+
+def test_there_is_nothing_to_go_on_with_before_anything_was_walked():
+    collector = Collector(6, 2, 3, seed=0)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"^system: expected a system to walk: nothing was walked yet$"):
+            collector.run()
+        collector.tell(0, collector.ask(0), 1)  # by hand is no system
+    assert collector.result().steps == 2
+
+
+@pytest.mark.parametrize("again", [RIVER, Watched(RIVER)], ids=["mdp", "own"])
+def test_the_same_system_goes_on(again):
+    collector = Collector(6, 2, 5, seed=0)
+    collector.run(again, max_steps=20)
+    while (s := collector.engine.state) == 0:
+        collector.run(again, max_steps=1)
+    before = collector.result().counts
+    result = collector.run(again, max_steps=1)
+    assert np.argwhere(result.counts - before)[:, 0].tolist() == [s]
+    if isinstance(again, Watched):
+        assert again.resets == 1
+        assert transitions(result) == counted(again.log)
+
+
+def test_another_system_begins_with_a_reset():
+    one, other = Watched(RIVER), Watched(RIVER, start=4)
+    collector = Collector(6, 2, 20, seed=0)
+    collector.run(one, max_steps=15)
+    for system, resets in ((other, 1), (one, 2), (other, 2)):
+        result = collector.run(system, max_steps=15)
+        assert system.resets == resets
+    assert transitions(result) == counted(one.log + other.log)
+    assert [other.log[0][0], one.log[15][0]] == [4, 0]
+
+
+def test_another_mdp_begins_where_it_begins():
+    collector = Collector(6, 2, 100, seed=0)
+    collector.run(RIVER, max_steps=10)
+    other = TabularMDP(RIVER.dense(), start=5)
+    before = collector.result().counts
+    result = collector.run(other, max_steps=1)
+    assert (result.counts - before)[5].sum() == 1
+    assert collector.run(RIVER, max_steps=1).counts[0].sum() > before[0].sum()
+
+
+def test_after_steps_by_hand_a_system_begins_with_a_reset():
+    """Only the collector moved: the system is where it was."""
+    system, collector = Watched(ring(5)), Collector(5, 1, 20, seed=0)
+    collector.run(system, max_steps=2)
+    by_hand_ = []
+    for s in (3, 4):
+        collector.tell(s, collector.ask(s), (s + 1) % 5)
+        by_hand_.append((s, 0, (s + 1) % 5))
+    result = collector.run(max_steps=7)
+    assert system.resets == 2
+    assert transitions(result) == counted(system.log + by_hand_)
+    collector.ask(3)  # a question that nobody answers
+    result = collector.run(system, max_steps=7)
+    assert system.resets == 3
+    assert transitions(result) == counted(system.log + by_hand_)
+    with pytest.raises(InputError, match=r"of the last ask\(\), nothing"):
+        collector.tell(3, 0, 4)
+
+
+def test_after_steps_by_hand_a_simulation_goes_on_from_there():
+    collector = Collector(5, 1, 20, seed=0)
+    collector.run(ring(5), max_steps=2)
+    collector.tell(2, collector.ask(2), 4)  # not what it does
+    result = collector.run(max_steps=1)
+    assert transitions(result) == [[0, 0, 1, 1], [1, 0, 2, 1], [2, 0, 4, 1], [4, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("system", [3, "riverswim6", RIVER.dense(), make("toy3")], ids=["int", "str", "array", "toy3"])
+def test_a_wrong_system_is_refused_after_steps_too(system):
+    collector = Collector(6, 2, 20, seed=0)
+    collector.run(RIVER, max_steps=10)
+    with pytest.raises(InputError, match=r"^system: "):
+        collector.run(system)
+    assert (collector.result().stop, collector.result().steps) == ("max_steps", 10)
+    collector.run(max_steps=5)
+    assert possible(collector.result(), RIVER)
+
+
+class Gone(Watched):
+    """Cannot be seeded, or does not say what its components are."""
+
+    def __init__(self, mdp, fails):
+        super().__init__(mdp)
+        self.fails = fails
+
+    def seed(self, rng):
+        if self.fails == "seed":
+            raise OSError("no connection")
+        super().seed(rng)
+
+    def components(self):
+        if self.fails == "components":
+            raise OSError("no connection")
+
+
+@pytest.mark.parametrize("fails", ["seed", "components"])
+def test_a_system_that_cannot_be_taken_over(fails):
+    first, other, collector = Watched(RIVER), Gone(RIVER, fails), Collector(6, 2, 20, seed=0)
+    collector.run(first, max_steps=10)
+    with pytest.raises(CollectionError, match="the run failed after 10 steps: no connection") as caught:
+        collector.run(other)
+    assert caught.value.result.counts.sum() == 10
+    result = collector.run(max_steps=10)
+    assert transitions(result) == counted(first.log)
+    assert (len(first.log), other.log) == (20, [])
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt(), OSError("down")], ids=["interrupted", "failed"])
+def test_after_a_step_that_failed_the_run_begins_with_a_reset(trouble):
+    class Slipping(Troubled):
+        """Moves before it fails, and nobody knows."""
+
+        resets = 0
+
+        def reset(self):
+            self.resets += 1
+            return super().reset()
+
+        def take(self, s, action):
+            if len(self.log) in self.troubles:
+                self.state = 3
+            return super().take(self.state, action)
+
+    system, collector = Slipping(ring(5), {7: trouble}), Collector(5, 1, 5, seed=0)
+    with contextlib.suppress(CollectionError):
+        collector.run(system)
+    assert (collector.result().steps, system.resets) == (7, 1)
+    result = collector.run()
+    assert (result.met, system.resets) == (True, 2)
+    assert system.log[7] == (0, 0, 1)
+    assert transitions(result) == counted(system.log)
 
 
 # What goes wrong on the way
