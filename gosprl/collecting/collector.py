@@ -97,7 +97,8 @@ class Collector:
         self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
-        self._component = -1  # of the present state, where the system knows its components
+        self._waived_at = (-1, -1)  # component and version of the need, when it was last asked what can be reached
+        self._reachable = np.ones(model.num_states, dtype=bool)  # [S] from that component
         self._gained, self._last_gain, self._warned = 0, 0, False
         self.planner: Planner | None = None
         try:
@@ -332,7 +333,7 @@ class Collector:
         if system is not before:
             system.seed(self._system_rng)
             engine.components = system.components()
-            self._given, self._system, self._component = given, system, -1
+            self._given, self._system = given, system
             engine.state = None
         elif given is not None and given is not before and not isinstance(given, TabularMDP):
             engine.state = None  # others may have stepped or reset it since
@@ -341,6 +342,8 @@ class Collector:
         self._by_hand, self._asked = False, None
         if engine.state is None:
             engine.start(engine.reset_of(system))
+            self.record.need.reconsider()
+            self._waived_at = (-1, -1)
             self._start = engine.state if self._start is None else self._start
             self.record.update_need()
 
@@ -400,15 +403,16 @@ class Collector:
 
     def _waive_unreachable(self, s: int) -> None:
         """Ask no more of states to which no path leads from s; only of systems that know their graph."""
-        label = self.engine.components
-        if label is None or self._system is None or label[s] == self._component:
+        label, need = self.engine.components, self.record.need
+        if label is None or self._system is None or (label[s], need.version) == self._waived_at:
             return
-        self._component = int(label[s])
-        need = self.record.need
-        out = (need.unmet_items > 0) & ~self._system.reachable(s)
+        if label[s] != self._waived_at[0]:
+            self._reachable = self._system.reachable(s)
+        out = (need.unmet_items > 0) & ~self._reachable
         if out.any():
             name = self._model.states[s]
             self.record.waive(dict.fromkeys(np.flatnonzero(out).tolist(), f"no path from state {name}"))
+        self._waived_at = (int(label[s]), need.version)
 
     def _update_if_met(self) -> None:
         """Adaptive requirements may grow: evaluate again when everything is met."""

@@ -41,6 +41,7 @@ class Need:
         S, R = model.num_states, len(model.rows)
         self.requirement = requirement
         self.waived: dict[int, str] = {}  # states that nothing is asked of any more, and why
+        self.unmet_waived = 0  # how many of them lack samples
         self.ledger = Ledger(
             row_state=model.rows.state,
             pair=np.zeros(R, dtype=np.int64),
@@ -97,7 +98,7 @@ class Need:
     def proportion_met(self) -> float:
         """Of the states that the requirement speaks of."""
         known = self.num_states
-        return (known - self.unmet_states) / known
+        return (known - self.unmet_waived - self.unmet_states) / known
 
     @property
     def num_states(self) -> int:
@@ -123,6 +124,12 @@ class Need:
         """Ask nothing of these states any more; `asked` and `unmet` still list them."""
         self.waived.update(states)
         self._take(*self._taken())
+
+    def reconsider(self) -> None:
+        """Waive nothing any more: the walk begins anew."""
+        if self.waived:
+            self.waived.clear()
+            self._take(*self._taken())
 
     def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """What the requirement asks for now, per row [R] and per state [S], and the number of states it speaks of.
@@ -155,6 +162,7 @@ class Need:
             ledger.pair[np.isin(ledger.row_state, out)] = 0
         self.of_states = bool(ledger.state.any())
         self._recount(np.arange(self._model.num_states))
+        self._count_waived()
 
     def _take_some(self, rows: NDArray[np.int64]) -> None:
         ledger, (R, S) = self.ledger, (len(self._model.rows), self._model.num_states)
@@ -174,8 +182,18 @@ class Need:
             out = [s for s in states.tolist() if s in self.waived]
             ledger.state[out] = 0
             ledger.pair[rows[np.isin(ledger.row_state[rows], out)]] = 0
+            if out:
+                self._count_waived()
         self.of_states = self.of_states or bool(ledger.state[states].any())
         self._recount(states)
+
+    def _count_waived(self) -> None:
+        self.unmet_waived = 0
+        if self.waived:
+            (pair, state), short = self._taken(), np.zeros(self._model.num_states, dtype=bool)
+            short[self.ledger.row_state[self._model.visits < pair]] = True
+            short |= self.state_visits < state
+            self.unmet_waived = int(short[list(self.waived)].sum())
 
     def _recount(self, states: NDArray[np.int64]) -> None:
         from gosprl import _kernels
