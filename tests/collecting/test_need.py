@@ -297,3 +297,35 @@ def test_a_need_that_changes_asks_nothing_of_waived_states(all_rows):
     record.update_need()
     assert record.need.pair.tolist() == [1, 0, 3]
     assert record.need.unmet().tolist() == [(0, 0, 1, 0), (1, 0, 5, 0), (2, 0, 3, 0)]
+
+
+def test_waived_states_are_never_counted_as_met():
+    record = made(4, 1, [1, 1, 1, 0], [0, 0, 0, 0])
+    assert record.need.proportion_met == 0.25
+    record.waive({1: "gone", 2: "gone"})
+    assert (record.need.proportion_met, record.need.unmet_waived) == (0.25, 2)
+    record.step(0, 0, 0.0, False)
+    record.flush()
+    assert record.need.met
+    assert record.need.proportion_met == 0.5
+    assert record.curve == [(0, 0.25), (1, 0.5)]
+
+
+def test_waived_states_that_need_nothing_any_more_are_met():
+    asked = Partial([1, 1, 1], {2: {1: 0}})
+    record = Record(EmpiricalModel(3, 1), asked)
+    record.update_need()
+    record.waive({1: "gone", 2: "gone"})
+    assert record.need.unmet_waived == 2
+    record.update_need()
+    assert (record.need.unmet_waived, record.need.proportion_met) == (1, pytest.approx(1 / 3))
+
+
+def test_what_was_waived_is_asked_for_again():
+    record = made(3, 1, [1, HUGE, 1], [0, 0, 2])
+    need = record.need
+    before = (need.unmet_items.tolist(), need.missing, need.unmet().tolist(), need.pair.tolist())
+    record.waive({1: "gone", 2: "gone"})
+    need.reconsider()
+    assert (need.unmet_items.tolist(), need.missing, need.unmet().tolist(), need.pair.tolist()) == before
+    assert (need.waived, need.unmet_waived) == ({}, 0)
