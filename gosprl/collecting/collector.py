@@ -203,7 +203,7 @@ class Collector:
         """Count a transition that was not asked for; it counts like any other."""
         row = int(self.model.rows.index(s, a))
         s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
-        reward = finite(reward)
+        reward, self._stop = finite(reward), ""
         self._account(walked=True)
         self.record.observe(row, s_next, reward)
         self._account(walked=False)

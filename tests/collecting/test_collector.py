@@ -452,6 +452,16 @@ def test_what_is_observed_is_on_no_side_of_the_account():
     assert work["practical steps"] + work["certified steps"] == 10
 
 
+def test_what_is_observed_may_let_a_need_grow_that_was_met():
+    collector = Collector(6, 2, lambda model: 1 + (model.visits.sum() > 150), seed=0)
+    assert collector.run(RIVER).stop == "met"
+    while not (result := collector.result()).steps > 150:
+        assert (result.stop, result.met) == ("met", True)
+        collector.observe(0, 0, 0)
+    assert (result.stop, result.met, collector.done) == ("running", False, False)
+    assert collector.run().stop == "met"
+
+
 def test_what_is_observed_after_a_termination_is_no_reset():
     collector = Collector(3, 1, 2, seed=0)
     collector.tell(0, collector.ask(0), 2, terminated=True)
