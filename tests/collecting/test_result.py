@@ -1,12 +1,14 @@
 """Result: what a run brought home, how close it came to the limit; snapshots, printing and pickling."""
 
+import gc
 import pickle
+import weakref
 
 import gymnasium
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from walked import OPTIONS, RIVER, by_hand
+from walked import OPTIONS, RIVER, Drawn, by_hand
 
 import gosprl
 from gosprl import Collector, EmpiricalModel, TabularMDP
@@ -213,3 +215,111 @@ def test_results_and_errors_travel_between_processes():
     assert str(again) == "gone"
     assert again.result.steps == result.steps
     assert caught.value.result.stop == "failed"
+
+
+# Snapshots
+
+
+def parts(result):
+    """All that a result says, as plain numbers."""
+    model = result.model
+    arrays = [result.counts, result.unmet, result.curve, *model.transitions(), *model.stored(), model.visits]
+    arrays += [model.reward_sum, model.reward_sq, model.terminal, model.is_discovered, model.enabled, *result._need]
+    numbers = (result.met, result.steps, result.attempts, result.stop, result.resets, result.unseen, result.states)
+    return [array.tolist() for array in arrays], numbers, list(model.discovered), dict(result.work), result.found
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_result_is_a_snapshot_of_a_run(options):
+    collector = Collector(6, 2, lambda model: 3 + model.visits.sum() // 5, seed=0, **OPTIONS[options])
+    first = collector.run(RIVER, max_steps=30)
+    before, text, limit = parts(first), repr(first), first.limit
+    collector.run(max_steps=300)
+    collector.observe(5, 1, 5, reward=3.0)
+    assert parts(first) == before
+    assert (repr(first), first.limit) == (text, limit)
+    second = collector.result()
+    assert second.steps == 331
+    assert second.counts.sum() > first.counts.sum()
+    assert second.model.visits.sum() == 331 > first.model.visits.sum() == 30
+
+
+def test_a_result_is_a_snapshot_of_a_loop():
+    """Episodes: terminal states and discovered ones are those of the moment."""
+    collector = Collector(4, 2, 3, seed=0, threshold=5.0)
+    collector.tell(0, collector.ask(0), 1)
+    first = collector.result()
+    before = parts(first)
+    collector.tell(1, collector.ask(1), 3, terminated=True)
+    collector.tell(2, collector.ask(2), 0, reward=9.0)
+    second = collector.result()
+    assert parts(first) == before
+    assert (first.stop, first.found, first.model.terminal.any()) == ("running", None, False)
+    assert (second.stop, second.model.terminal.tolist()) == ("found", [False, False, False, True])
+    assert (second.resets, second.model.discovered) == (1, [0, 1, 3, 2])
+
+
+def test_what_is_done_to_a_result_does_not_change_the_run():
+    collector = Collector(6, 2, 3, seed=0)
+    first = collector.run(RIVER, max_steps=30)
+    first.counts[:], first.unmet["needed"] = 99, 99
+    first.model.update(5, 1, 5)
+    whole = collector.run()
+    plain = gosprl.collect(RIVER, 3, seed=0)
+    assert whole.counts.tolist() == plain.counts.tolist()
+    assert np.array_equal(whole.model.visits, plain.model.visits)
+
+
+# Between processes
+
+
+def next_door(s, a):
+    return range(max(0, s - 1), min(6, s + 2))
+
+
+def unnamed():
+    """Runs with functions that cannot be pickled."""
+    yield "need", gosprl.collect(RIVER, lambda model: 3, seed=0)
+    yield "successors", gosprl.collect(RIVER, 3, seed=0, successors=lambda s, a: next_door(s, a))
+    yield "goals", gosprl.collect(RIVER, 3, seed=0, strategy="gosprl", goals=lambda under, history, rng: under)
+    yield "costs", gosprl.collect(RIVER, 3, seed=0, strategy="gosprl", costs=lambda model: np.full(6, 1.5))
+    yield "environment", gosprl.collect(gymnasium.make("FrozenLake-v1"), 1, seed=0)
+    yield "system", gosprl.collect(Drawn(RIVER), 3, seed=0)
+    yield "given up", gosprl.collect(Drawn(TabularMDP(([0, 1], [0, 0], [0, 0], [1, 1]))), 3, seed=0, reach=3.0)
+    yield "found", gosprl.collect(RIVER, 30, seed=0, threshold=0.001)
+
+
+@pytest.mark.parametrize("result", [pytest.param(result, id=kind) for kind, result in unnamed()])
+def test_results_travel_whatever_the_run_was_made_of(result):
+    again = pickle.loads(pickle.dumps(result))
+    assert repr(again) == repr(result)
+    assert parts(again) == parts(result)
+    assert (again.unreachable, again.guarantee, again.strategy) == (
+        result.unreachable,
+        result.guarantee,
+        result.strategy,
+    )
+    assert again.limit == result.limit or np.isnan(result.limit)
+    assert again.ratio == result.ratio or np.isnan(result.ratio)
+
+
+def test_a_result_keeps_no_planner_alive():
+    planners, results = [], []
+    for strategy in ("guarded", "gosprl", "practical", "random", "zero_one_ucrl"):
+        collector = Collector(6, 2, 3, seed=0, strategy=strategy)
+        results.append(collector.run(RIVER))
+        planners.append(weakref.ref(collector.planner))
+    del collector
+    gc.collect()
+    assert [planner() for planner in planners] == [None] * 5
+    assert all(result.met for result in results)
+    assert "Guarded(" in repr(results[0])
+
+
+def test_what_planning_took_is_kept_as_numbers():
+    result = gosprl.collect(RIVER, 30, seed=0)
+    work = result.work
+    assert work["practical steps"] + work["certified steps"] == result.steps
+    assert result.steps <= work["bound"]
+    assert work["plans"] > 0
+    assert gosprl.collect(RIVER, 3, seed=0, strategy="random").work == {}
