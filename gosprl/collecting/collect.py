@@ -6,6 +6,7 @@ from typing import Any
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
 from gosprl.errors import InputError
+from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems import as_system
 
 OF_COLLECTOR = ("states", "actions", "model", "rewards")
@@ -73,6 +74,10 @@ def collect(
             )
     walked = as_system(system)
     model = walked.model()
+    if not isinstance(model, EmpiricalModel):
+        raise InputError(
+            f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
+        )
     requirement = walked.requirement(need, model)
     collector = Collector(need=requirement, strategy=strategy, seed=seed, model=model, threshold=threshold, **options)
     collector.walk(walked, max_steps, progress)

@@ -21,7 +21,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
-from gosprl.systems import System, as_system
+from gosprl.systems import System, Tabular, as_system
 
 PATIENCE = 50_000  # steps without a needed sample, and at least half of all, before a warning
 
@@ -94,9 +94,11 @@ class Collector:
         self._stop = ""
         self._start: int | None = None  # where it all began
         self._asked: tuple[int, int, int] | None = None  # (row, state, action) of the question that is open
+        self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
-        self._component = -1  # of the present state, where the system knows its components
+        self._waived_at = (-1, -1)  # component and version of the need, when it was last asked what can be reached
+        self._reachable = np.ones(model.num_states, dtype=bool)  # [S] from that component
         self._gained, self._last_gain, self._warned = 0, 0, False
         self.planner: Planner | None = None
         try:
@@ -158,6 +160,7 @@ class Collector:
             self._update_if_met()
         elif s != self.engine.state:
             self.engine.start(s)
+            self._by_hand = True
         self._start = s if self._start is None else self._start
         self._model.discover(s)
         row = self._next_row(s)
@@ -190,7 +193,7 @@ class Collector:
         s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
         row, reward = self._asked[0], finite(reward)
         self.engine.arrive(row, s_next, reward, bool(terminated))
-        self._asked = None
+        self._asked, self._by_hand = None, True
         if truncated and not terminated:
             self.engine.break_off()
             self.engine.state = None
@@ -200,7 +203,7 @@ class Collector:
         """Count a transition that was not asked for; it counts like any other."""
         row = int(self.model.rows.index(s, a))
         s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
-        reward = finite(reward)
+        reward, self._stop = finite(reward), ""
         self._account(walked=True)
         self.record.observe(row, s_next, reward)
         self._account(walked=False)
@@ -237,9 +240,10 @@ class Collector:
         """Do what `run` does, without making a result."""
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
         engine, record = self.engine, self.record
+        walked = self._chosen(system)
         with Progress(progress, self) as report, interrupts_heard(engine):
             try:
-                walked = self._take_over(system)
+                self._take_over(system, walked)
                 self._stop = ""
                 last = record.steps + min(budget, UNLIMITED - record.steps)
                 while not (self._finished or engine.interrupted or record.steps >= last):
@@ -312,30 +316,36 @@ class Collector:
             )
         return planner
 
-    def _take_over(self, given: Any) -> System:
-        """The system to walk, with the walk in a state that is known to be its own."""
+    def _chosen(self, given: Any) -> System:
+        """The system to walk, after checking what was given."""
+        before = self._system
+        if given is None and before is None:
+            raise InputError("system: expected a system to walk: nothing was walked yet")
+        if before is not None and (given is None or given is self._given or given is before):
+            return before
+        system = as_system(given)
+        self._check_pairs(system)
+        return system
+
+    def _take_over(self, given: Any, system: System) -> None:
+        """Let the walk be in a state that is known to be the system's own."""
         engine, before = self.engine, self._system
-        if given is None:
-            if before is None:
-                raise InputError("system: expected a system to walk: nothing was walked yet")
-            system = before
-        elif before is not None and (given is self._given or given is before):
-            system = before
-            if not (given is before or isinstance(given, TabularMDP)):
-                engine.state = None  # others may have stepped or reset it since
-        else:
-            system = as_system(given)
-            self._check_pairs(system)
+        if system is not before:
             system.seed(self._system_rng)
-            self._given, self._system, self._component = given, system, -1
             engine.components = system.components()
+            self._given, self._system = given, system
             engine.state = None
+        elif given is not None and given is not before and not isinstance(given, TabularMDP):
+            engine.state = None  # others may have stepped or reset it since
+        elif self._by_hand and not isinstance(system, Tabular):
+            engine.state = None  # the walk went on without it; only a simulation goes on from anywhere
+        self._by_hand, self._asked = False, None
         if engine.state is None:
-            self._asked = None
             engine.start(engine.reset_of(system))
+            self.record.need.reconsider()
+            self._waived_at = (-1, -1)
             self._start = engine.state if self._start is None else self._start
             self.record.update_need()
-        return system
 
     def _check_pairs(self, system: System) -> None:
         """Rows of the model are rows of the MDP: compiled code takes that for granted."""
@@ -393,15 +403,16 @@ class Collector:
 
     def _waive_unreachable(self, s: int) -> None:
         """Ask no more of states to which no path leads from s; only of systems that know their graph."""
-        label = self.engine.components
-        if label is None or self._system is None or label[s] == self._component:
+        label, need = self.engine.components, self.record.need
+        if label is None or self._system is None or (label[s], need.version) == self._waived_at:
             return
-        self._component = int(label[s])
-        need = self.record.need
-        out = (need.unmet_items > 0) & ~self._system.reachable(s)
+        if label[s] != self._waived_at[0]:
+            self._reachable = self._system.reachable(s)
+        out = (need.unmet_items > 0) & ~self._reachable
         if out.any():
             name = self._model.states[s]
             self.record.waive(dict.fromkeys(np.flatnonzero(out).tolist(), f"no path from state {name}"))
+        self._waived_at = (int(label[s]), need.version)
 
     def _update_if_met(self) -> None:
         """Adaptive requirements may grow: evaluate again when everything is met."""

@@ -15,7 +15,7 @@ from gosprl import _checks
 from gosprl.collecting import rules
 from gosprl.collecting.record import Record
 from gosprl.collecting.rules import INVALID_ROW
-from gosprl.errors import InputError
+from gosprl.errors import GosprlError, InputError
 from gosprl.strategies.base import Attempt
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Engine:
     def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
         """A step by `row` led to s_next: write it, and end the attempt if that is a reason to."""
         s, record, attempt = self.state, self.record, self.attempt
-        self.state = s_next  # first: that is where the walk is, whatever is wrong with the step
         record.step(row, s_next, reward, terminated)
+        self.state = s_next
         self.made += 1
         self._moved = True
         if attempt is not None:
@@ -177,10 +177,13 @@ class Engine:
                 if row < 0:
                     return
                 s, self.state = self.state, None  # not known while the system is at work
-                outcome = system.step(int(action[row]))
+                state, reward, terminated, truncated = self._checked(system.step(int(action[row])), system)
                 self.state = s
-                state, reward, terminated, truncated = self._checked(outcome, system)
-                self.arrive(row, state, reward, terminated)
+                try:
+                    self.arrive(row, state, reward, terminated)
+                except GosprlError:  # the step is refused, but made: the walk is there, or an episode has ended
+                    self.state = None if terminated or truncated else state
+                    raise
                 steps -= 1
                 if truncated and not terminated:
                     self.state = None
@@ -212,19 +215,28 @@ class Engine:
             ) from None
         if type(state) is not int or not 0 <= state < self._num_states:
             state = self._index(state, system, "step()")
-        return state, finite(reward), bool(terminated), bool(truncated)
+        return state, as_number(reward), bool(terminated), bool(truncated)
 
     def _index(self, state: Any, system: "System", where: str) -> int:
         name = f"system: the state that {type(system).__name__}.{where} returned"
         return _checks.index(name, state, self.record.model.num_states, "a state")
 
 
-def finite(reward: Any) -> float:
-    """A reward as a float, after checking it."""
+def as_number(reward: Any) -> float:
+    """A reward as a float, after checking that it is a number; the record checks that it is an allowed one."""
+    if type(reward) is float:
+        return reward
     try:
-        number = reward if type(reward) is float else float(reward)
+        if isinstance(reward, (str, bytes)):
+            raise TypeError
+        return float(reward)
     except (TypeError, ValueError):
         raise InputError(f"reward: expected a finite number, got {reward!r:.80}") from None
+
+
+def finite(reward: Any) -> float:
+    """The same, after checking that it is finite."""
+    number = as_number(reward)
     if not math.isfinite(number):
         raise InputError(f"reward: expected a finite number, got {reward}")
     return number

@@ -42,6 +42,7 @@ class Need:
         S, R = model.num_states, len(model.rows)
         self.requirement = requirement
         self.waived: dict[int, str] = {}  # states that nothing is asked of any more, and why
+        self.unmet_waived = 0  # how many of them lack samples
         self.ledger = Ledger(
             row_state=model.rows.state,
             pair=np.zeros(R, dtype=np.int64),
@@ -61,6 +62,8 @@ class Need:
         self._model = model
         self._mark = -1  # of the model, at the last update
         self._most = ALL // (R + S)
+        self._exact: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None  # what was asked for, per row and per
+        # state, where the ledger has other numbers: waived states, needs beyond `_most`
 
     @property
     def unmet_states(self) -> int:
@@ -96,7 +99,7 @@ class Need:
     def proportion_met(self) -> float:
         """Of the states that the requirement speaks of."""
         known = self.num_states
-        return (known - self.unmet_states) / known
+        return (known - self.unmet_waived - self.unmet_states) / known
 
     @property
     def num_states(self) -> int:
@@ -107,8 +110,9 @@ class Need:
         """Let the requirement look at the counts; whether the number of unmet states may be another."""
         first, before, model = self._mark < 0, self.unmet_states, self._model
         rows = model.changed(max(0, self._mark))
+        answer = self.requirement.update(model, rows)
         self._mark = model.mark()
-        changed = checked_rows(self.requirement, self.requirement.update(model, rows), len(model.rows))
+        changed = checked_rows(self.requirement, answer, len(model.rows))
         if first or changed is None:
             self._take(*self._checked())
         elif changed.size:
@@ -120,15 +124,28 @@ class Need:
     def waive(self, states: dict[int, str]) -> None:
         """Ask nothing of these states any more; `asked` and `unmet` still list them."""
         self.waived.update(states)
-        self._take(*self._checked())
+        self._take(*self._taken())
+
+    def reconsider(self) -> None:
+        """Waive nothing any more: the walk begins anew."""
+        if self.waived:
+            self.waived.clear()
+            self._take(*self._taken())
 
     def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """What the requirement asks for now, per row [R] and per state [S], and the number of states it speaks of.
 
-        Waived states included. Nothing changes by it.
+        Waived states included. Nothing changes by it. Of a requirement that fails, what it last asked for.
         """
-        pair, state, num_states = self.requirement.as_of_now(self._model)
-        return *checked(self.requirement, pair, state, self._model.rows), num_states
+        try:
+            pair, state, num_states = self.requirement.as_of_now(self._model)
+            return *checked(self.requirement, pair, state, self._model.rows), num_states
+        except Exception:  # the next update says so, the last one has
+            return *self._taken(), self.num_states
+
+    def _taken(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What was asked for at the last update, waived states included."""
+        return (self.ledger.pair, self.ledger.state) if self._exact is None else self._exact
 
     def _checked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         requirement = self.requirement
@@ -136,6 +153,8 @@ class Need:
 
     def _take(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         ledger = self.ledger
+        exact = not self.waived and max(pair.max(), state.max()) <= self._most
+        self._exact = None if exact else (pair.copy(), state.copy())
         np.minimum(pair, self._most, out=ledger.pair)
         np.minimum(state, self._most, out=ledger.state)
         if self.waived:
@@ -144,6 +163,7 @@ class Need:
             ledger.pair[np.isin(ledger.row_state, out)] = 0
         self.of_states = bool(ledger.state.any())
         self._recount(np.arange(self._model.num_states))
+        self._count_waived()
 
     def _take_some(self, rows: NDArray[np.int64]) -> None:
         ledger, (R, S) = self.ledger, (len(self._model.rows), self._model.num_states)
@@ -154,13 +174,27 @@ class Need:
         pair, state = pair[rows], state[states]
         if min(pair.min(), state.min()) < 0:
             self._checked()  # raises the error that says where
+        if self._exact is None and max(pair.max(), state.max()) > self._most:
+            self._exact = (ledger.pair.copy(), ledger.state.copy())
+        if self._exact is not None:
+            self._exact[0][rows], self._exact[1][states] = pair, state
         ledger.pair[rows], ledger.state[states] = np.minimum(pair, self._most), np.minimum(state, self._most)
         if self.waived:
             out = [s for s in states.tolist() if s in self.waived]
             ledger.state[out] = 0
             ledger.pair[rows[np.isin(ledger.row_state[rows], out)]] = 0
+            if out:
+                self._count_waived()
         self.of_states = self.of_states or bool(ledger.state[states].any())
         self._recount(states)
+
+    def _count_waived(self) -> None:
+        self.unmet_waived = 0
+        if self.waived:
+            (pair, state), short = self._taken(), np.zeros(self._model.num_states, dtype=bool)
+            short[self.ledger.row_state[self._model.visits < pair]] = True
+            short |= self.state_visits < state
+            self.unmet_waived = int(short[list(self.waived)].sum())
 
     def _recount(self, states: NDArray[np.int64]) -> None:
         from gosprl import _kernels

@@ -71,7 +71,6 @@ class Record:
     def waive(self, states: dict[int, str]) -> None:
         """Ask nothing of these states any more, for the reasons given."""
         self.need.waive(states)
-        self.curve.append((self.steps, self.need.proportion_met))
 
     def step(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
         """Write one step, and what it says of the state it led to."""
@@ -164,8 +163,8 @@ class Record:
         self._add_to_curve(events[:noted].tolist())
 
     def _add_to_curve(self, events: list[list[int]]) -> None:
-        known = self.need.num_states
-        self.curve.extend((step, (known - unmet) / known) for step, unmet in events)
+        known, waived = self.need.num_states, self.need.unmet_waived
+        self.curve.extend((step, (known - waived - unmet) / known) for step, unmet in events)
 
     def _bad_reward(self, row: int, reward: float) -> InputError:
         (low, high), pair = self.rewards, self.model.rows.pair(row)

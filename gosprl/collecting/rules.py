@@ -78,7 +78,8 @@ def drawn_row(begin: int, end: int, probability: Any, u: float) -> int:
         if not p >= 0:
             return INVALID_ROW
         u -= p
-        row = r
         if u < 0:
-            return row
+            return r
+        if p > 0:  # the last one takes what rounding left over
+            row = r
     return row if u < LEFT_OVER else INVALID_ROW

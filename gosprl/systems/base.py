@@ -1,7 +1,7 @@
 """What a collector walks on."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
     """What a step led to."""
 
     state: int  # index of the next state
-    reward: float = 0.0
+    reward: SupportsFloat = 0.0
     terminated: bool = False  # the episode ended there: the next call is `reset`
     truncated: bool = False  # the episode was cut off: the next call is `reset`, which is no transition
 

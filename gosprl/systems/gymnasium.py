@@ -57,7 +57,7 @@ class Gymnasium(System):
     def step(self, action: int) -> Outcome:
         """Step the environment."""
         observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action)
-        return Outcome(self._index(observation), float(reward), bool(terminated), bool(truncated))
+        return Outcome(self._index(observation), reward, terminated, truncated)
 
     def _index(self, observation: Any) -> int:
         if not self.env.observation_space.contains(observation):

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import gosprl
-from gosprl import Collector, InputError, TabularMDP
-from gosprl.collecting.requirements import Fixed, as_requirement, split
+from gosprl import Collector, EmpiricalModel, InputError, Requirement, TabularMDP
+from gosprl.collecting.requirements import Discovered, Fixed, as_requirement, split
 from gosprl.envs import make
-from gosprl.strategies import Gosprl
+from gosprl.strategies import Gosprl, Planner, Strategy
 from gosprl.systems.tabular import Tabular
 
 RIVER = make("riverswim6")
 TOY = make("toy3")  # 3 states with 1, 1, 2 actions
 
 
-class Told:
+class Told(Requirement):
     """A need per pair that remembers what it was told; `change(model)` may return a new one."""
 
     def __init__(self, pair, change=lambda model: None):
@@ -127,12 +127,26 @@ def test_it_is_told_the_rows_that_changed_since_the_last_time():
     assert sum(len(rows) > 1 for _, rows, _ in need.calls) > 5
 
 
-class Asked(Gosprl):
-    """Remembers at which time it was asked for an attempt."""
+class Asked(Strategy):
+    """Algorithm 1; remembers at which time it was asked for an attempt."""
 
-    def attempt(self, model, need, s, t, rng):
-        self.__dict__.setdefault("times", []).append(t - 1)
-        return super().attempt(model, need, s, t, rng)
+    def __init__(self):
+        self.times = []
+
+    def begin(self, model, need, rng):
+        return AskedPlanner(self.times, Gosprl().begin(model, need, rng))
+
+
+class AskedPlanner(Planner):
+    def __init__(self, times, inner):
+        self.times, self.inner = times, inner
+
+    def restart(self):
+        self.inner.restart()
+
+    def attempt(self, s, t):
+        self.times.append(t - 1)
+        return self.inner.attempt(s, t)
 
 
 def test_it_is_told_before_every_attempt_and_never_within_one():
@@ -184,7 +198,7 @@ def test_the_curve_of_a_need_that_grows_falls():
 
 
 class Untouched(Tabular):
-    def run(self, *given):
+    def follow(self, engine, steps):
         pytest.fail("a step was made")
 
 
@@ -196,7 +210,8 @@ class Untouched(Tabular):
         (np.nan, "need: expected whole numbers"),
         (True, "need: expected whole numbers"),
         ("much", "need: expected whole numbers"),
-        (None, "need: expected whole numbers"),
+        ({1, 2}, "need: expected "),
+        (None, "need: expected "),
         ([1, 2], r"need: expected a number, \[S\] = \(3,\) or \[S, A\] = \(3, 2\), got shape \(2,\)"),
         ([], r"need: .* got shape \(0,\)"),
         (np.ones((2, 3), dtype=int), r"need: .* got shape \(2, 3\)"),
@@ -275,3 +290,184 @@ def test_needs_of_one_state():
     mdp = TabularMDP(np.ones((1, 1, 1)))
     assert gosprl.collect(mdp, 3, seed=0).steps == 3
     assert gosprl.collect(mdp, [3], seed=0).steps == 3
+
+
+# Requirements that do not do what they should
+
+
+class Bad(Requirement):
+    """Needs 5 of every pair; from some step on has other arrays, returns something else, or raises."""
+
+    def __init__(self, after, pair=None, state=None, returns=None, raises=None):
+        self.pair, self.state = np.full(12, 5), np.zeros(6, dtype=np.int64)
+        self.after, self.bad, self.returns, self.raises = after, (pair, state), returns, raises
+
+    def update(self, model, rows):
+        if model.visits.sum() < self.after:
+            return np.empty(0, dtype=np.int64)
+        if self.raises is not None:
+            raise self.raises
+        pair, state = self.bad
+        self.pair, self.state = self.pair if pair is None else pair, self.state if state is None else state
+        return self.returns
+
+
+ARRAYS = {
+    "short": ({"pair": np.full(11, 5)}, r"need: expected Bad\.pair \[R\] = \(12,\), got shape \(11,\)"),
+    "long": ({"pair": np.full(13, 5)}, r"need: expected Bad\.pair \[R\] = \(12,\), got shape \(13,\)"),
+    "two-dimensional": ({"pair": np.full((6, 2), 5)}, r"need: expected Bad\.pair \[R\] = \(12,\), got shape \(6, 2\)"),
+    "a number": ({"pair": 5}, r"need: expected Bad\.pair \[R\] = \(12,\), got shape \(\)"),
+    "halves": (
+        {"pair": np.full(12, 0.5)},
+        r"need: Bad\.pair: expected whole numbers .* got float64 values such as 0\.5",
+    ),
+    "nan": ({"pair": np.full(12, np.nan)}, r"need: Bad\.pair: expected whole numbers .* such as nan"),
+    "negative": (
+        {"pair": np.array([5] * 7 + [-3] + [5] * 4)},
+        r"need: Bad\.pair: expected numbers of samples >= 0, got -3 at index 7",
+    ),
+    "bool": ({"pair": np.ones(12, dtype=bool)}, r"need: Bad\.pair: expected whole numbers .* got bool"),
+    "words": ({"pair": ["much"] * 12}, r"need: Bad\.pair: expected whole numbers"),
+    "ragged": ({"pair": [[1], [1, 2]]}, r"need: Bad\.pair: expected whole numbers"),
+    "states short": (
+        {"state": np.zeros(5, dtype=np.int64)},
+        r"need: expected Bad\.state \[S\] = \(6,\), got shape \(5,\)",
+    ),
+    "states negative": (
+        {"state": np.full(6, -1)},
+        r"need: Bad\.state: expected numbers of samples >= 0, got -1 at index 0",
+    ),
+    "states halves": ({"state": np.full(6, 0.5)}, r"need: Bad\.state: expected whole numbers"),
+}
+ROWS = {
+    "beyond": (np.array([3, 12]), r"need: what Bad\.update returned: expected rows in 0\.\.11, got 12 at index 1"),
+    "negative": (np.array([3, -1]), r"need: what Bad\.update returned: expected rows in 0\.\.11, got -1 at index 1"),
+    "halves": (np.array([0.5]), r"need: what Bad\.update returned: expected whole numbers \(rows\)"),
+    "nan": (np.array([np.nan]), r"need: what Bad\.update returned: expected whole numbers \(rows\)"),
+    "mask": (np.ones(12, dtype=bool), r"need: what Bad\.update returned: expected whole numbers \(rows\), got bool"),
+    "list": ([3, 4], r"need: what Bad\.update returned: expected rows, an int64 array \[m\], or None, got \[3, 4\]"),
+    "empty list": ([], r"need: what Bad\.update returned: expected rows, an int64 array \[m\], or None, got \[\]"),
+    "number": (3, r"need: what Bad\.update returned: expected rows, an int64 array \[m\], or None, got 3"),
+    "scalar": (np.int64(3), r"need: what Bad\.update returned: expected rows, an int64 array \[m\], or None, got "),
+    "bool": (True, r"need: what Bad\.update returned: expected rows, an int64 array \[m\], or None, got True"),
+    "two-dimensional": (np.array([[3]]), r"need: what Bad\.update returned: expected rows, an int64 array \[m\]"),
+}
+SAID = {"any": None, "all": np.arange(12), "some": np.array([7, 8])}  # what `update` says about what it changed
+
+
+def failed(need, words):
+    """The result of a run that fails because of the need, after 25 steps or more."""
+    with pytest.raises(gosprl.CollectionError, match=rf"^the run failed after \d+ steps: {words}") as caught:
+        gosprl.collect(RIVER, need, seed=0)
+    result = caught.value.result
+    assert (result.stop, result.met) == ("failed", False)
+    assert result.steps == result.counts.sum() == result.model.visits.sum() >= 25
+    # what was needed is what was last asked for
+    have = np.minimum(result.counts, 5)
+    assert (result.pairs, result.states, result.missing) == (12, 6, 60 - have.sum())
+    assert result.unmet["needed"].tolist() == [5] * (have < 5).sum()
+    return result
+
+
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_that_make_no_sense(kind, said):
+    arrays, words = ARRAYS[kind]
+    with pytest.raises(InputError, match=f"^{words}"):
+        gosprl.collect(Untouched(RIVER), Bad(0, **arrays, returns=SAID[said]))
+    failed(Bad(25, **arrays, returns=SAID[said]), words)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_rows_that_make_no_sense(kind):
+    returned, words = ROWS[kind]
+    with pytest.raises(InputError, match=f"^{words}"):
+        gosprl.collect(Untouched(RIVER), Bad(0, returns=returned))
+    failed(Bad(25, returns=returned), words)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("no more"), KeyError("no more"), gosprl.GosprlError("no more")])
+def test_updates_that_raise(error):
+    with pytest.raises(gosprl.CollectionError, match=r"^the requirement failed at once: .*no more") as caught:
+        gosprl.collect(Untouched(RIVER), Bad(0, raises=error))
+    assert (caught.value.result.stop, caught.value.result.steps) == ("failed", 0)
+    assert caught.value.__cause__ is error
+    failed(Bad(25, raises=error), ".*no more")
+
+
+def test_a_requirement_that_is_broken_may_be_mended():
+    """The walk goes on, with all that was collected."""
+    need = Bad(25, raises=OSError("the list is locked"))
+    collector = Collector(6, 2, need, seed=0)
+    with pytest.raises(gosprl.CollectionError, match="the list is locked"):
+        collector.run(RIVER)
+    before = collector.result().steps
+    need.raises, need.returns = None, np.empty(0, dtype=np.int64)
+    result = collector.run()
+    assert (result.met, result.stop) == (True, "met")
+    assert result.steps == result.counts.sum() > before
+    assert np.all(RIVER.dense()[result.model.transitions()[:3]] > 0)
+
+
+def test_what_the_result_asks_may_fail_too():
+    class Shy(Told):
+        def as_of_now(self, model):
+            raise OSError("ask me not")
+
+    result = gosprl.collect(RIVER, Shy([3] * 12), seed=0, max_steps=20)
+    assert (result.stop, result.steps, result.pairs) == ("max_steps", 20, 12)
+    assert result.missing == np.maximum(3 - result.counts, 0).sum()
+
+
+def test_a_requirement_without_arrays():
+    class Empty(Requirement):
+        def update(self, model, rows):
+            return None
+
+    with pytest.raises(gosprl.CollectionError, match=r"the requirement failed at once: .*'pair'"):
+        Collector(6, 2, Empty())
+
+
+@pytest.mark.parametrize("arrays", [lambda x: x.tolist(), lambda x: x.astype(float), lambda x: x.astype(np.int8)])
+@pytest.mark.parametrize("said", SAID)
+def test_whole_numbers_of_any_kind_are_numbers_of_samples(arrays, said):
+    """From the 25th step on 7 of the row 7, and 9 samples of state 4."""
+    pair, state = np.full(12, 5), np.zeros(6, dtype=np.int64)
+    pair[7], state[4] = 7, 25
+    plain = gosprl.collect(RIVER, Bad(25, pair, state, SAID[said]), seed=0)
+    other = gosprl.collect(RIVER, Bad(25, arrays(pair), arrays(state), SAID[said]), seed=0)
+    assert plain.met
+    assert plain.counts[3, 1] >= 7
+    assert plain.counts[4].sum() >= 25
+    assert other.counts.tolist() == plain.counts.tolist()
+    assert other.curve.tolist() == plain.curve.tolist()
+
+
+def test_whole_floats_are_rows():
+    plain, other = (
+        gosprl.collect(RIVER, Bad(25, np.array([5] * 7 + [30] + [5] * 4), returns=rows), seed=0)
+        for rows in (np.array([7]), np.array([7.0]))
+    )
+    assert plain.counts[3, 1] >= 30
+    assert plain.counts.tolist() == other.counts.tolist()
+
+
+# States that are discovered
+
+
+def test_what_is_discovered_is_needed_once_it_is_looked_at():
+    model = EmpiricalModel(4, 2)
+    need = Discovered(3, model)
+    assert need.update(model, np.empty(0, dtype=np.int64)).tolist() == []
+    assert need.num_states(model) == 0
+    model.discover(2)
+    model.discover(0)
+    pair, state, known = need.as_of_now(model)
+    assert (pair.tolist(), state.tolist(), known) == ([3, 3, 0, 0, 3, 3, 0, 0], [0] * 4, 2)
+    assert (need.pair.sum(), need.num_states(model)) == (0, 0)  # nothing changes by that
+    assert need.update(model, np.empty(0, dtype=np.int64)).tolist() == [4, 5, 0, 1]
+    assert (need.pair.tolist(), need.num_states(model)) == ([3, 3, 0, 0, 3, 3, 0, 0], 2)
+    model.end_in(3)
+    model.discover(3)  # a terminal state: nothing is needed of it
+    assert need.update(model, np.empty(0, dtype=np.int64)).tolist() == []
+    assert need.num_states(model) == 2

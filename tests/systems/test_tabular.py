@@ -1,4 +1,4 @@
-"""The compiled engine: the same walk as in plain Python over the same uniforms; the laws of the simulation."""
+"""A simulated MDP: the compiled walk is that of plain Python over the same uniforms; the laws of the simulation."""
 
 import re
 
@@ -10,28 +10,36 @@ from stepped import Stepped
 import gosprl
 from gosprl import EmpiricalModel, TabularMDP
 from gosprl.envs import make
+from gosprl.strategies import Attempt, Planner, Strategy
 from gosprl.strategies import random as random_walk
-from gosprl.strategies.base import Attempt
 from gosprl.systems.tabular import Tabular
 
 
 class Python(Stepped):
     """One uniform a step by inverse distribution, in stored order."""
 
-    def step(self, row):
-        succ, p = self.mdp.p(*self.mdp.rows.pair(row))
+    def take(self, s, action):
+        mdp = self.table
+        succ, p = mdp.p(s, action)
         i = np.searchsorted(np.cumsum(p), self.rng.random(), side="right")
-        self.state = int(succ[min(i, len(succ) - 1)])
-        reward = 0.0 if self.mdp.rewards is None else float(self.mdp.rewards[row])
-        return float(self.rng.random() < reward) if self.mdp.noise == "bernoulli" else reward
+        s_next = int(succ[min(i, len(succ) - 1)])
+        reward = 0.0 if mdp.rewards is None else float(mdp.rewards[mdp.rows.index(s, action)])
+        return s_next, float(self.rng.random() < reward) if mdp.noise == "bernoulli" else reward
 
 
-class Fuzz:
+class Fuzz(Strategy):
     """Attempts of every kind, at random: rows or probabilities, holes, goals, limits, horizons."""
 
-    guarantee = "none"
+    def begin(self, model, need, rng):
+        return FuzzPlanner(model, rng)
 
-    def attempt(self, model, need, s, t, rng):
+
+class FuzzPlanner(Planner):
+    def __init__(self, model, rng):
+        self.model, self.rng = model, rng
+
+    def attempt(self, s, t):
+        model, rng = self.model, self.rng
         S, R, ptr = model.num_states, len(model.rows), model.rows.ptr
         if rng.random() < 0.3:
             weights = rng.random(R)
@@ -62,7 +70,7 @@ MDPS = {
 }
 STRATEGIES = {
     "kl": {},
-    "bernstein": {"confidence": "bernstein", "scale": 0.1},
+    "bernstein": {"strategy": "gosprl", "confidence": "bernstein", "scale": 0.1},
     "random": {"strategy": "random"},
     "fuzz": {"strategy": Fuzz()},
 }
@@ -73,7 +81,7 @@ STRATEGIES = {
 @pytest.mark.parametrize("kind", ["pairs", "states"])
 def test_both_engines_walk_the_same_way(mdp, strategy, kind):
     mdp = MDPS[mdp]
-    options = {"dynamics": mdp} if strategy == "known" else STRATEGIES[strategy]
+    options = {"strategy": "gosprl", "dynamics": mdp} if strategy == "known" else STRATEGIES[strategy]
     need = 3 if kind == "pairs" else np.arange(mdp.num_states)
     for seed in range(2):
         compiled = gosprl.collect(mdp, need, seed=seed, max_steps=3000, **options)
@@ -117,15 +125,15 @@ def test_other_uniforms_are_another_walk():
     assert everything(compiled) != everything(gosprl.collect(Shifted(RIVER), 3, seed=0))
 
 
-@pytest.mark.parametrize("slice_", [1, 2, 17])
+@pytest.mark.parametrize("block", [1, 2, 17])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_slices_change_nothing(monkeypatch, strategy, slice_):
+def test_blocks_change_nothing(monkeypatch, strategy, block):
     options = {"seed": 3, "max_steps": 400} | STRATEGIES[strategy]
     whole = gosprl.collect(RIVER, 3, **options)
-    monkeypatch.setattr(Tabular, "slice", slice_)
-    sliced = gosprl.collect(RIVER, 3, **options)
-    assert everything(whole) == everything(sliced)
-    assert whole.curve.tolist() == sliced.curve.tolist()
+    monkeypatch.setattr(Tabular, "block", block)
+    in_blocks = gosprl.collect(RIVER, 3, **options)
+    assert everything(whole) == everything(in_blocks)
+    assert whole.curve.tolist() == in_blocks.curve.tolist()
 
 
 @pytest.mark.parametrize("need", [1, 4])
@@ -236,9 +244,11 @@ def test_both_engines_stop_before_the_step_that_is_not_possible(strategy):
             r"after (\d+) steps: .*\(s, a\) = \((\d+), (\d+)\) led to state (\d+), .* (\[.*\])$", failed[0][0]
         )
         steps, s, a, s_next = map(int, words.groups()[:4])
-        assert steps == len(python.log)
-        assert all(possible[step] for step in python.log)
-        assert s == (python.log[-1][2] if python.log else mdp.start)
+        *before, last = python.log  # that system makes the step, which is then refused
+        assert steps == len(before)
+        assert all(possible[step] for step in before)
+        assert last == (s, a, s_next)
+        assert s == (before[-1][2] if before else mdp.start)
         assert mdp.dense()[s, a, s_next] > 0
         assert not possible[s, a, s_next]
         assert words[5] == str(np.flatnonzero(possible[s, a]).tolist())
@@ -258,11 +268,6 @@ def test_a_walk_that_failed_goes_on_from_where_it_was():
     assert count.sum() == caught.value.result.steps
 
 
-def test_probabilities_and_sampling_on_the_way_do_not_go_together():
-    with pytest.raises(gosprl.InputError, match="sample: expected a policy of rows"):
-        Attempt(np.ones(3), np.zeros(3, dtype=bool), np.ones(3, dtype=np.int64), 1, sample=True)
-
-
 # Stopping at a reward
 
 
@@ -273,9 +278,10 @@ class Noted(Python):
         super().__init__(mdp)
         self.rewards = []
 
-    def step(self, row):
-        self.rewards.append(super().step(row))
-        return self.rewards[-1]
+    def take(self, s, action):
+        s_next, reward = super().take(s, action)
+        self.rewards.append(reward)
+        return s_next, reward
 
 
 @pytest.mark.parametrize(("mdp", "threshold"), [("rewards", 0.3), ("rewards", -0.3), ("rewards", -9), ("rewards", 9)])
@@ -327,12 +333,12 @@ def test_a_threshold_that_is_not_reached_changes_nothing(strategy):
         assert everything(with_) == everything(without)
 
 
-@pytest.mark.parametrize("slice_", [1, 7, 10**6])
-def test_slices_do_not_hide_a_reward(monkeypatch, slice_):
+@pytest.mark.parametrize("block", [1, 7, 10**6])
+def test_blocks_do_not_hide_a_reward(monkeypatch, block):
     """The only reward is at the far end of the river, where a random walk takes long."""
     mdp = TabularMDP(RIVER.dense(), rewards=np.eye(6)[5][:, None] * [0, 1.0])
     whole = gosprl.collect(mdp, 10**4, seed=4, strategy="random", threshold=0.5)
-    monkeypatch.setattr(Tabular, "slice", slice_)
+    monkeypatch.setattr(Tabular, "block", block)
     result = gosprl.collect(mdp, 10**4, seed=4, strategy="random", threshold=0.5)
     assert everything(result) == everything(whole)
     assert result.found == whole.found
