@@ -41,6 +41,7 @@ from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strateg
 from gosprl.strategies.goals import GOALS, History, Select, every, selected
 
 KNOWN_PRECISION = 1e-7  # known dynamics are planned exactly: ties that a coarser plan hides cost 25 % of the steps
+THRESHOLD = "paper's threshold"
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ class GosprlPlanner(Planner):
         self._focus = Focus(self.space, self._cost) if self._can_focus() else None
         self._history = History(need.state_visits, need.missing_samples)
         self._given_up: dict[int, str] = {}
-        self._threshold_fired = False
+        self._threshold_fired = False  # whether it gave states up
         self._under = np.zeros(S, dtype=bool)  # [S] under-sampled and not given up
         self._count = 0  # states in `_under`
         self._goals_were_all = False  # whether those were the goals of the last plan
@@ -240,6 +241,7 @@ class GosprlPlanner(Planner):
             if out[s]:  # too far once the walk is elsewhere: take at least what can be sampled here and now
                 row = self._largest_gap(s)
                 return self._one_step(s, row if row >= 0 else int(self.model.rows.ptr[s]))
+            self._threshold_fired |= test.startswith(THRESHOLD)
             self._given_up.update(dict.fromkeys(np.flatnonzero(out).tolist(), test))
             self._seen = (self._seen[0], -1)
         self._heading, self.value = goals, cost
@@ -365,8 +367,7 @@ class GosprlPlanner(Planner):
             j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(need.state_visits, need.state).sum()
             bound = options.reach_constant * (j * L + L**1.5 * model.num_states**2 * model.num_actions)
             if t - 1 > bound:
-                self._threshold_fired = True
-                return self._under, f"paper's threshold: {t - 1} steps > {bound:.4g}"
+                return self._under, f"{THRESHOLD}: {t - 1} steps > {bound:.4g}"
         return goals, ""
 
     def _largest_gap(self, s: int) -> int:
