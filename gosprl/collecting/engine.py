@@ -251,13 +251,14 @@ def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt
     horizon = attempt.horizon
     if isinstance(horizon, bool) or not isinstance(horizon, (int, np.integer)) or horizon < 1:
         raise InputError(f"attempt.horizon: expected a whole number >= 1, got {horizon!r:.80}")
-    if attempt.sample not in (True, False):
+    if not isinstance(attempt.sample, (bool, np.bool_)):
         raise InputError(f"attempt.sample: expected True or False, got {attempt.sample!r:.80}")
     if attempt.sample and policy.dtype != np.int64:
         raise InputError("attempt.sample: expected False with a policy of probabilities; it needs a policy of rows")
-    if all(array.flags.c_contiguous and array.flags.writeable for _, array, *_ in checks):
+    if all(type(array) is np.ndarray and array.flags.carray for _, array, *_ in checks):
         return attempt
-    return replace(attempt, policy=policy.copy(), goals=attempt.goals.copy(), limit=attempt.limit.copy())
+    plain: Any = np.array(policy)
+    return replace(attempt, policy=plain, goals=np.array(attempt.goals), limit=np.array(attempt.limit))
 
 
 def _kind(value: Any) -> str:
