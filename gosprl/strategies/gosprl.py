@@ -306,6 +306,9 @@ class GosprlPlanner(Planner):
     def _costs(self) -> NDArray[np.float64]:
         costs = self.options.costs
         given: Any = costs(self.model) if callable(costs) else costs
+        if callable(costs) and given is None:
+            S, A = self.model.num_states, self.model.num_actions
+            raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got None")
         cost = row_costs(given, self.model.rows)
         if given is not None and cost.min() < 1:
             raise InputError(f"costs: expected costs in [1, c_max], got {cost.min()}")
