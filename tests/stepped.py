@@ -1,7 +1,10 @@
-"""A simulated MDP as a system in plain Python, as a user would write one."""
+"""Simulated MDPs as systems: in plain Python, as a user would write one, and compiled, but silent about the graph."""
+
+import numpy as np
 
 from gosprl import EmpiricalModel
 from gosprl.systems import Outcome, System
+from gosprl.systems.tabular import Tabular
 
 
 class Stepped(System):
@@ -27,3 +30,14 @@ class Stepped(System):
         self.state, reward = self.take(s, action)
         self.log.append((s, action, self.state))
         return Outcome(self.state, reward)
+
+
+class Untold(Tabular):
+    """A simulated MDP, walked compiled, that tells nothing of its graph: what cannot be reached has to be found out."""
+
+    def components(self):
+        return None
+
+    def _dynamics(self):
+        dynamics = super()._dynamics()
+        return dynamics._replace(component=np.zeros_like(dynamics.component))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
 from gosprl.collecting.engine import Engine, checked_attempt, finite
+from gosprl.collecting.planners import Said, checked_states, checked_words
 from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import as_requirement
 from gosprl.collecting.result import Result, snapshot
@@ -256,6 +257,7 @@ class Collector:
                     report()
                 report(last=True)
                 self._stop = self._why(engine.interrupted)
+                self.said()  # here, where an error keeps what was collected
             except KeyboardInterrupt:
                 engine.break_off()
                 self._stop = "interrupted"
@@ -278,18 +280,18 @@ class Collector:
         """Why the last run stopped, "running" before it did."""
         return self._why(False) if self._finished and self._stop != "failed" else self._stop or "running"
 
-    def guarantee(self) -> Guarantee:
-        """What holds for the run so far."""
-        if self.planner is None:
-            return Guarantee.none("nothing was planned")
-        self._account(walked=True)
-        guarantee = self.planner.guarantee
-        if not isinstance(guarantee, Guarantee):
-            raise InputError(
-                f"strategy: expected {type(self.planner).__name__}.guarantee to be a gosprl.Guarantee, got "
-                f"{guarantee!r:.80}"
-            )
-        return guarantee
+    def said(self) -> Said:
+        """What the planner says of the run so far, after checking it."""
+        planner = self.planner
+        if planner is None:
+            return Said(Guarantee.none("nothing was planned"), {}, {})
+        try:
+            self._account(walked=True)
+            return checked_words(planner, self._model.num_states)
+        except Exception:
+            if self._stop not in ("failed", "interrupted"):
+                raise
+            return Said(Guarantee.none(f"{type(planner).__name__} failed to state one"), {}, {})
 
     @property
     def start(self) -> int | None:
@@ -308,12 +310,14 @@ class Collector:
         return mdp if mdp is not None and mdp.rows.same(self._model.rows) else None
 
     def _begin_planner(self) -> Planner:
+        _checks.open_unit("strategy: delta", self.strategy.delta)
         planner = self.strategy.begin(self._model, self.record.need, self.engine.rng)
         if not isinstance(planner, Planner):
             raise InputError(
                 f"strategy: expected {type(self.strategy).__name__}.begin to return a gosprl.strategies.Planner, got "
                 f"{planner!r:.80}"
             )
+        checked_words(planner, self._model.num_states)
         return planner
 
     def _chosen(self, given: Any) -> System:
@@ -381,7 +385,7 @@ class Collector:
             engine.broken = False
         answer = planner.attempt(engine.state, record.steps + 1)
         if isinstance(answer, GivenUp):
-            self.given_up = self._checked_given_up(answer)
+            self.given_up = GivenUp(checked_states("GivenUp.states", answer.states, self._model.num_states))
             return False
         if not isinstance(answer, Attempt):
             raise InputError(
@@ -391,15 +395,6 @@ class Collector:
         engine.begin(checked_attempt(answer, self._model.num_states, len(self._model.rows)))
         self.attempts += answer.horizon > 1
         return True
-
-    def _checked_given_up(self, answer: GivenUp) -> GivenUp:
-        try:
-            states = dict(answer.states)
-        except (TypeError, ValueError):
-            raise InputError(f"GivenUp.states: expected a dict {{state: reason}}, got {answer.states!r:.80}") from None
-        for s in states:
-            _checks.index("GivenUp.states", s, self._model.num_states, "a state")
-        return GivenUp(states)
 
     def _waive_unreachable(self, s: int) -> None:
         """Ask no more of states to which no path leads from s; only of systems that know their graph."""

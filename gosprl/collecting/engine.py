@@ -271,13 +271,12 @@ def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt
             raise InputError(f"attempt.{field}: expected {dtype} [{name}] = ({length},), got {_kind(array)}")
     if isinstance(horizon, bool) or not isinstance(horizon, (int, np.integer)) or horizon < 1:
         raise InputError(f"attempt.horizon: expected a whole number >= 1, got {horizon!r:.80}")
-    if attempt.sample not in (True, False):
+    if not isinstance(attempt.sample, (bool, np.bool_)):
         raise InputError(f"attempt.sample: expected True or False, got {attempt.sample!r:.80}")
     if attempt.sample and policy.dtype != np.int64:
         raise InputError("attempt.sample: expected False with a policy of probabilities; it needs a policy of rows")
-    return Attempt(
-        policy.copy(), attempt.goals.copy(), attempt.limit.copy(), horizon=int(horizon), sample=bool(attempt.sample)
-    )
+    plain: Any = np.array(policy)  # of this class and layout, whatever it was
+    return Attempt(plain, np.array(attempt.goals), np.array(attempt.limit), int(horizon), bool(attempt.sample))
 
 
 def _fits(array: Any, dtype: type, size: int) -> bool:

@@ -113,8 +113,8 @@ class Result:
 
 def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
     """The result of a collector as it is now; `model` are its counts, or a copy of them."""
-    record, planner = collector.record, collector.planner
-    guarantee = collector.guarantee()
+    record = collector.record
+    said = collector.said()
     pair, state, num_states = record.need.asked()
     unmet = record.need.unmet()
     had = collector.had
@@ -127,17 +127,17 @@ def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
         stop=collector.stop_reason(),
         counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
         unmet=unmet,
-        unreachable=_unreachable(collector, unmet),
+        unreachable=_unreachable(collector, said.given_up, unmet),
         curve=_curve(collector, unmet, num_states),
         model=model,
-        guarantee=guarantee,
+        guarantee=said.guarantee,
         states=int((wanted > 0).sum()),
         pairs=int((pair > 0).sum()),
         resets=record.resets,
         unseen=unseen_mass(model, collector.strategy.delta),
         seed=collector.seed,
         strategy=repr(collector.strategy),
-        work={} if planner is None else dict(planner.work),
+        work=said.work,
         found=record.found,
         _need=(np.maximum(pair - had, 0), np.maximum(state - had_of_states, 0)),
         _start=collector.start,
@@ -155,14 +155,11 @@ def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> 
     return curve
 
 
-def _unreachable(collector: "Collector", unmet: NDArray[np.void]) -> dict[int, str]:
+def _unreachable(collector: "Collector", given_up: dict[int, str], unmet: NDArray[np.void]) -> dict[int, str]:
     """The unmet states that were given up, and which test said so."""
-    planner, given_up = collector.planner, collector.given_up
-    reasons = dict(collector.record.need.waived)
-    if planner is not None:
-        reasons.update(planner.given_up)
-    if given_up is not None:
-        reasons.update(given_up.states)
+    reasons = {**collector.record.need.waived, **given_up}
+    if collector.given_up is not None:
+        reasons.update(collector.given_up.states)
     return {s: reasons[s] for s in np.unique(unmet["state"]).tolist() if s in reasons}
 
 

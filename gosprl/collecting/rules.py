@@ -18,7 +18,7 @@ from typing import Any
 GOES_ON, GOAL, LIMIT, HORIZON, HANDED_BACK, MET, TELEPORT, SETTLED, FOUND, DOOR = range(10)
 NO_ROW, INVALID_ROW = -1, -2
 UNMET_STATES, MISSING, COLLECTED, VERSION = range(4)  # the totals of a need (`_kernels.need.Ledger.totals`)
-LEFT_OVER = 1e-6  # probability that a random policy may leave unassigned: more is no distribution
+OFF = 1e-6  # by which the probabilities of a random policy may miss the sum of one: rounding
 
 
 class Ended(IntEnum):
@@ -72,14 +72,13 @@ def under_sampled_row(begin: int, end: int, visits: Any, needed: Any) -> int:
 
 def drawn_row(begin: int, end: int, probability: Any, u: float) -> int:
     """The row begin .. end - 1 that the uniform number u draws; INVALID_ROW if the numbers are no distribution."""
-    row = INVALID_ROW
+    row, total = INVALID_ROW, 0.0
     for r in range(begin, end):
         p = probability[r]
         if not p >= 0:
             return INVALID_ROW
-        u -= p
-        if u < 0:
-            return r
-        if p > 0:  # the last one takes what rounding left over
+        total += p
+        if u >= 0 and p > 0:
+            u -= p
             row = r
-    return row if u < LEFT_OVER else INVALID_ROW
+    return row if abs(total - 1) < OFF else INVALID_ROW

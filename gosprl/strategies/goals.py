@@ -80,13 +80,17 @@ GOALS: dict[str, Select] = {
 
 def selected(select: Select, under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The goals that a selection chose, after checking them."""
-    goals = select(under, history, rng)
-    if goals is under:
-        return goals
+    shown = under
+    if select is not every:
+        shown = under.view()
+        shown.flags.writeable = False  # it is the strategy's own
+    goals = select(shown, history, rng)
+    if goals is shown:
+        return under
     if not isinstance(goals, np.ndarray) or goals.dtype != bool or goals.shape != under.shape or not goals.any():
         got = f"{goals.dtype} {goals.shape}" if isinstance(goals, np.ndarray) else repr(goals)
         raise InputError(f"goals: expected a bool mask [S] = {under.shape} with at least one goal, got {got:.80}")
     if np.any(goals & ~under):
         s = int(np.flatnonzero(goals & ~under)[0])
         raise InputError(f"goals: expected some of the under-sampled states, got state {s}, which is none")
-    return goals
+    return goals if type(goals) is np.ndarray and goals.flags.carray else np.array(goals)

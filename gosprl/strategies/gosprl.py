@@ -41,6 +41,7 @@ from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strateg
 from gosprl.strategies.goals import GOALS, History, Select, every, selected
 
 KNOWN_PRECISION = 1e-7  # known dynamics are planned exactly: ties that a coarser plan hides cost 25 % of the steps
+THRESHOLD = "paper's threshold"
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ class GosprlPlanner(Planner):
         self._select = options.goals if callable(options.goals) else GOALS[options.goals]
         self._history = History(need.state_visits, need.missing_samples)
         self._given_up: dict[int, str] = {}
-        self._threshold_fired = False
+        self._threshold_fired = False  # whether it gave states up
         self._count = 0  # states in `_under`
         self._goals_were_all = False  # whether those were the goals of the last plan
         self._single_at = 0  # the state whose entry in `_single` is set
@@ -252,6 +253,7 @@ class GosprlPlanner(Planner):
             if out[s]:  # too far once the walk is elsewhere: take at least what can be sampled here and now
                 row = self._largest_gap(s)
                 return self._one_step(s, row if row >= 0 else int(self.model.rows.ptr[s]))
+            self._threshold_fired |= test.startswith(THRESHOLD)
             self._given_up.update(dict.fromkeys(np.flatnonzero(out).tolist(), test))
             self._seen = (self._seen[0], -1)
         self._heading, self.value = goals, cost
@@ -321,6 +323,9 @@ class GosprlPlanner(Planner):
     def _costs(self) -> NDArray[np.float64]:
         costs = self.options.costs
         given: Any = costs(self.model) if callable(costs) else costs
+        if callable(costs) and given is None:
+            S, A = self.model.num_states, self.model.num_actions
+            raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got None")
         cost = row_costs(given, self.model.rows)
         if given is not None and cost.min() < 1:
             raise InputError(f"costs: expected costs in [1, c_max], got {cost.min()}")
@@ -388,8 +393,7 @@ class GosprlPlanner(Planner):
             j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(need.state_visits, need.state).sum()
             bound = options.reach_constant * (j * L + L**1.5 * model.num_states**2 * model.num_actions)
             if t - 1 > bound:
-                self._threshold_fired = True
-                return self._under, f"paper's threshold: {t - 1} steps > {bound:.4g}"
+                return self._under, f"{THRESHOLD}: {t - 1} steps > {bound:.4g}"
         return goals, ""
 
     def _largest_gap(self, s: int) -> int:

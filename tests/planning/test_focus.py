@@ -4,9 +4,10 @@ import gymnasium
 import numpy as np
 import pytest
 from oracles import least_expectation, least_values, random_problem
+from stepped import Untold
 
 import gosprl
-from gosprl import KL, Collector, EmpiricalModel, TabularMDP, _kernels
+from gosprl import KL, Collector, EmpiricalModel, Requirement, TabularMDP, _kernels
 from gosprl.envs import make
 from gosprl.envs.gridworld import open_grid
 from gosprl.planning import focus
@@ -191,7 +192,7 @@ def test_all_of_it_was_looked_at(audit):
     assert looks.focused > 300
 
 
-class Moody:
+class Moody(Requirement):
     """Wants more of some pairs and less of others before every attempt; says which, or that it may be all."""
 
     def __init__(self, rows, says_which):
@@ -414,9 +415,9 @@ def test_values_of_a_coarse_plan_are_scaled_as_they_are():
 def test_a_walk_without_surprises_stays_in_its_region():
     still = open_grid(8, 8, slip=0.0)
     result = gosprl.collect(still, 2, seed=0, strategy="gosprl", dynamics=still)
-    assert result.strategy.work["leavings"] == 0
+    assert result.work["leavings"] == 0
     for mdp in (DOMAINS["four_room43"], DOMAINS["cliff48"], GRID):  # slips can add up to a way out, seldom
-        work = gosprl.collect(mdp, 3, seed=0, strategy="gosprl", dynamics=mdp).strategy.work
+        work = gosprl.collect(mdp, 3, seed=0, strategy="gosprl", dynamics=mdp).work
         assert work["leavings"] <= 0.05 * work["plans"]
 
 
@@ -429,7 +430,7 @@ def test_walks_that_leave_do_not_outnumber_those_that_stay(monkeypatch, audit):
     s = 0
     while not collector.done:
         a = collector.ask(s)
-        this = collector.strategy._focus
+        this = collector.planner.focus
         assert this.left <= this.stayed + 1  # candidates count as seen
         succ, p = GRID.p(s, a)
         x = int(rng.choice(succ, p=p))
@@ -448,14 +449,14 @@ def test_leaving_along_what_was_never_seen_before(monkeypatch):
         plans, when_planned, news, again = 0, set(), 0, 0
         while not collector.done:
             a = collector.ask(s)
-            this = collector.strategy._focus
+            this = collector.planner.focus
             if this.left > left:
                 news += last not in when_planned
                 again += last in when_planned
                 assert not closed or last not in when_planned
             left = this.left
-            if collector.strategy.work["plans"] > plans:
-                plans, when_planned, closed = collector.strategy.work["plans"], set(seen), this.left > this.stayed
+            if collector.planner.work["plans"] > plans:
+                plans, when_planned, closed = collector.planner.work["plans"], set(seen), this.left > this.stayed
             succ, p = GRID.p(s, a)
             x = int(rng.choice(succ, p=p))
             last = (s, a, x)
@@ -464,7 +465,7 @@ def test_leaving_along_what_was_never_seen_before(monkeypatch):
             s = x
         assert news > 5
         assert news + again == left
-        assert again <= collector.strategy._focus.stayed + 1
+        assert again <= collector.planner.focus.stayed + 1
 
 
 def test_a_region_is_closed_however_unlikely_its_end():
@@ -522,9 +523,11 @@ def test_what_cannot_be_reached_is_given_up_as_by_full_plans(known):
     mdp = one_way()
     runs = []
     for planning in ("focused", "full"):
-        result = gosprl.collect(mdp, 3, seed=0, strategy="gosprl", max_steps=5000, planning=planning, **{known: mdp})
+        model = EmpiricalModel.over(mdp.rows)
+        collector = Collector(model=model, need=3, seed=0, strategy="gosprl", planning=planning, **{known: mdp})
+        result = collector.run(Untold(mdp), max_steps=5000)
         runs.append((result.stop, result.unreachable.keys(), result.unmet["state"].tolist()))
-        assert result.strategy._focus is None
+        assert collector.planner.focus is None
     assert runs[0] == runs[1]
     assert runs[0][0] == "unreachable"
     assert len(runs[0][1]) > 3
@@ -545,14 +548,14 @@ def test_a_trap_is_avoided_however_unlikely():
 
 
 def same(*results):
-    first, *others = ((r.steps, r.attempts, r.counts.tolist(), r.curve.tolist(), r.strategy.work) for r in results)
+    first, *others = ((r.steps, r.attempts, r.counts.tolist(), r.curve.tolist(), r.work) for r in results)
     return all(first == other for other in others)
 
 
 @pytest.mark.parametrize("options", [{}, {"scale": 0.01}, {"successors": GRID}, {"dynamics": GRID}])
 def test_one_seed_is_one_walk_in_pieces_or_asked_for(options):
     whole = gosprl.collect(GRID, 2, seed=7, strategy="gosprl", planning="focused", **options)
-    assert whole.strategy.work["full"] < 0.1 * whole.strategy.work["plans"]
+    assert whole.work["full"] < 0.1 * whole.work["plans"]
     again = gosprl.collect(GRID, 2, seed=7, strategy="gosprl", **options)
     pieces = Collector(36, 4, 2, seed=7, strategy="gosprl", **options)
     for steps in (1, 50, 37):

@@ -73,7 +73,7 @@ def test_bad_options(options, words):
 
 
 class Untouched(Tabular):
-    def run(self, *given):
+    def follow(self, *given):
         pytest.fail("a step was made")
 
 
@@ -100,7 +100,7 @@ def with_one(value):
 )
 def test_bad_costs_are_refused_before_any_step(wrap, costs, words):
     with pytest.raises(InputError, match=words):
-        gosprl.collect(Untouched(make("riverswim6")), 1, costs=wrap(costs))
+        gosprl.collect(Untouched(make("riverswim6")), 1, strategy="gosprl", costs=wrap(costs))
 
 
 def test_costs_that_turn_bad_during_a_run_lose_nothing():
@@ -108,7 +108,7 @@ def test_costs_that_turn_bad_during_a_run_lose_nothing():
         return np.full(6, 1.0 if model.visits.sum() < 30 else math.nan)
 
     with pytest.raises(gosprl.CollectionError, match=r"costs: .* got nan") as caught:
-        gosprl.collect(make("riverswim6"), 5, costs=costs, seed=0)
+        gosprl.collect(make("riverswim6"), 5, strategy="gosprl", costs=costs, seed=0)
     result = caught.value.result
     assert result.stop == "failed"
     assert result.steps == result.counts.sum() >= 30
@@ -117,9 +117,9 @@ def test_costs_that_turn_bad_during_a_run_lose_nothing():
 def test_unit_costs_change_nothing():
     river = make("riverswim6")
     for planning, ways in (("focused", 2), ("full", 3)):
-        plain = gosprl.collect(river, 3, seed=0, planning=planning)
+        plain = gosprl.collect(river, 3, strategy="gosprl", seed=0, planning=planning)
         for costs in (np.ones(6), np.ones((6, 2)), lambda model: np.ones(6))[:ways]:
-            run = gosprl.collect(river, 3, seed=0, costs=costs, planning=planning)
+            run = gosprl.collect(river, 3, strategy="gosprl", seed=0, costs=costs, planning=planning)
             assert run.counts.tolist() == plain.counts.tolist()
 
 
@@ -129,7 +129,7 @@ COSTS["".join(TRAP.map).replace("#", "").index("X")] = 10
 
 
 def trap_visits(seeds, **options):
-    runs = [gosprl.collect(TRAP, 10, seed=seed, **options) for seed in range(seeds)]
+    runs = [gosprl.collect(TRAP, 10, strategy="gosprl", seed=seed, **options) for seed in range(seeds)]
     assert all(run.met for run in runs)
     return [run.counts[COSTS[:, 0] > 1].sum() for run in runs]
 
@@ -140,17 +140,21 @@ def test_a_trap_that_costs_more_is_visited_less(options):
     assert stats.ttest_ind(less, more, equal_var=False, alternative="less").pvalue < 1e-4  # by chance, once in 10^4
 
 
+def collect_full(**options):
+    return gosprl.collect(TRAP, 3, strategy="gosprl", seed=0, planning="full", **options)
+
+
 def test_the_same_costs_given_in_other_ways_are_the_same():
     ways = (COSTS, COSTS[:, 0], COSTS.tolist(), lambda model: COSTS, lambda model: COSTS[:, 0])
-    runs = [gosprl.collect(TRAP, 3, seed=0, costs=costs, planning="full").counts.tolist() for costs in ways]
+    runs = [collect_full(costs=costs).counts.tolist() for costs in ways]
     assert all(run == runs[0] for run in runs)
-    assert runs[0] != gosprl.collect(TRAP, 3, seed=0, planning="full").counts.tolist()
+    assert runs[0] != collect_full().counts.tolist()
 
 
 @pytest.mark.parametrize("gradient", ["square", "kl"])
 def test_visit_driven_costs_bend_the_walk_and_lose_no_need(gradient):
     costs = VisitDriven(np.full(10, 20), gradient=gradient)
-    result = gosprl.collect(TRAP, 5, costs=costs, seed=0)
+    result = gosprl.collect(TRAP, 5, strategy="gosprl", costs=costs, seed=0)
     assert result.met
     assert result.counts.min() >= 5
-    assert result.counts.tolist() != gosprl.collect(TRAP, 5, seed=0).counts.tolist()
+    assert result.counts.tolist() != gosprl.collect(TRAP, 5, strategy="gosprl", seed=0).counts.tolist()

@@ -8,6 +8,7 @@ import gosprl
 from gosprl.envs import make
 from gosprl.strategies import Gosprl
 from gosprl.strategies.goals import GOALS, History, every_from_the_start
+from gosprl.strategies.gosprl import GosprlPlanner
 
 LEVEL = 1e-4  # false-alarm rate of each test of a law
 NAMES = ["all", "least-sampled", "easiest", "random"]
@@ -75,24 +76,32 @@ def test_random_takes_no_notice_of_anything_else():
 class Watched(Gosprl):
     """Remembers every walk: where it began, its goals, what is missing and N(s) then; and whether it came to a goal."""
 
-    def attempt(self, model, need, s, t, rng):
-        walks = self.__dict__.setdefault("walks", [])
-        if walks and "came" not in walks[-1]:
-            walks[-1]["came"] = bool(walks[-1]["goals"][s])
-        answer = super().attempt(model, need, s, t, rng)
+    def begin(self, model, need, rng):
+        return WatchedPlanner(self, model, need, rng)
+
+
+class WatchedPlanner(GosprlPlanner):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.walks = []
+
+    def attempt(self, s, t):
+        if self.walks and "came" not in self.walks[-1]:
+            self.walks[-1]["came"] = bool(self.walks[-1]["goals"][s])
+        answer = super().attempt(s, t)
         if answer.horizon > 1:
-            N = model.visits.reshape(model.num_states, -1)
-            gaps = np.maximum(need.pair.reshape(N.shape) - N, 0).sum(axis=1)
-            walks.append({"goals": answer.goals.copy(), "missing": gaps, "visits": N.sum(axis=1)})
+            N = self.model.visits.reshape(self.model.num_states, -1)
+            gaps = np.maximum(self.need.pair.reshape(N.shape) - N, 0).sum(axis=1)
+            self.walks.append({"goals": answer.goals.copy(), "missing": gaps, "visits": N.sum(axis=1)})
         return answer
 
 
 def walks(name, seed=0, **options):
-    strategy = Watched(goals=name, **options)
-    result = gosprl.collect(make("riverswim6"), 6, strategy=strategy, seed=seed)
+    collector = gosprl.Collector(6, 2, 6, strategy=Watched(goals=name, **options), seed=seed)
+    result = collector.run(make("riverswim6"))
     assert result.met
-    assert len(strategy.walks) == result.attempts > 15
-    return strategy.walks
+    assert len(collector.planner.walks) == result.attempts > 15
+    return collector.planner.walks
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from scipy import stats
+from stepped import Untold
 
 import gosprl
-from gosprl import Collector, InputError, Intervals, TabularMDP
+from gosprl import Collector, Confidence, EmpiricalModel, InputError, Intervals, Requirement, TabularMDP
 from gosprl.envs import make
 from gosprl.planning.workspace import Workspace
 from gosprl.strategies import Gosprl
+from gosprl.strategies.gosprl import GosprlPlanner
 
 LEVEL = 1e-4  # two-sided false-alarm rate of each comparison of means
 
@@ -37,10 +39,10 @@ def drive(collector, mdp, rng=None):
 
 def over(mdp, need, **options):
     exists = mdp.rows.to_dense(np.ones(len(mdp.rows), dtype=bool))
-    return Collector(mdp.num_states, exists, need, planning="full", **options)
+    return Collector(mdp.num_states, exists, need, strategy="gosprl", planning="full", **options)
 
 
-class Believed:
+class Believed(Confidence):
     """Sure of where each pair leads, rightly or not; the belief may change with the visits of the pair."""
 
     def __init__(self, successor):
@@ -188,7 +190,7 @@ def test_with_a_need_per_state_the_next_attempts_first_step_is_the_sample():
 
 
 def test_the_sample_is_skipped_when_nothing_is_needed_there_any_more():
-    class Moves:
+    class Moves(Requirement):
         """One sample of state 1; once a step was made, of state 2 instead."""
 
         def __init__(self):
@@ -295,7 +297,9 @@ REFERENCE_RUNS = 600
 def agrees(name, runs, **options):
     """Whether the mean steps of some runs are those of the reference, by a t-test of level LEVEL."""
     mdp = make(name)
-    steps = [gosprl.collect(mdp, 10, dynamics=mdp, seed=seed, **options).steps for seed in range(runs)]
+    steps = [
+        gosprl.collect(mdp, 10, strategy="gosprl", dynamics=mdp, seed=seed, **options).steps for seed in range(runs)
+    ]
     error = np.std(steps, ddof=1) * np.sqrt(1 / runs + 1 / REFERENCE_RUNS)
     return abs(np.mean(steps) - REFERENCE[name]) < stats.t.isf(LEVEL / 2, runs - 1) * error
 
@@ -323,8 +327,13 @@ def weakly_communicating():
     return TabularMDP(P)
 
 
+def collect(mdp, need, strategy="gosprl", **options):
+    """A run on a system that does not say what can be reached."""
+    return gosprl.collect(Untold(mdp), need, strategy=strategy, **options)
+
+
 def given_up(mdp, need, runs=200, **options):
-    return [gosprl.collect(mdp, need, seed=seed, max_steps=10**6, **options) for seed in range(runs)]
+    return [collect(mdp, need, seed=seed, max_steps=10**6, **options) for seed in range(runs)]
 
 
 @pytest.mark.parametrize(("L", "runs"), [(5, 200), (20, 40)])
@@ -367,7 +376,7 @@ def test_a_state_within_reach_is_not_given_up_while_it_is_left():
     # D of state 1 is 2: from 1 back to 1 it takes 1 + 2 steps, but after the first the agent is where 2 are enough
     chain = make("two_state_chain", q=0.5)
     assert chain.ssp_diameters()[1] == 2
-    result = gosprl.collect(chain, [0, 3], dynamics=chain, reach=2, seed=0, max_steps=10_000)
+    result = collect(chain, [0, 3], dynamics=chain, reach=2, seed=0, max_steps=10_000)
     assert result.unreachable == {}
     assert result.met
 
@@ -375,7 +384,7 @@ def test_a_state_within_reach_is_not_given_up_while_it_is_left():
 def test_costs_do_not_make_a_state_unreachable():
     # state 1 is 2 steps away, at a cost of 20
     chain = make("two_state_chain", q=0.5)
-    result = gosprl.collect(chain, [0, 3], dynamics=chain, reach=3, costs=[10, 10], seed=0, max_steps=10_000)
+    result = collect(chain, [0, 3], dynamics=chain, reach=3, costs=[10, 10], seed=0, max_steps=10_000)
     assert result.unreachable == {}
     assert result.met
 
@@ -385,7 +394,7 @@ def test_costs_do_not_make_a_state_unreachable():
 def test_one_goal_out_of_reach_is_no_reason_to_give_up_the_others(goals, reach):
     # 0 <-> 1, and 2 -> 0; state 2 has the least remaining need, and the fewest visits
     mdp = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 0, 0], np.ones(3)))
-    result = gosprl.collect(mdp, [10, 10, 1], dynamics=mdp, goals=goals, reach=reach, seed=0, max_steps=10_000)
+    result = collect(mdp, [10, 10, 1], dynamics=mdp, goals=goals, reach=reach, seed=0, max_steps=10_000)
     assert result.stop == "unreachable"
     assert set(result.unreachable) == {2}
     assert result.unmet.tolist() == [(2, -1, 1, 0)]
@@ -404,7 +413,7 @@ def test_single_goals_are_given_up_one_by_one(goals):
 def test_what_was_given_up_is_said_however_the_run_ends():
     # 0 <-> 1, and 2 -> 0: the first look shows that there is no way to 2
     mdp = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 0, 0], np.ones(3)))
-    result = gosprl.collect(mdp, [100, 100, 1], dynamics=mdp, seed=0, max_steps=50)
+    result = collect(mdp, [100, 100, 1], dynamics=mdp, seed=0, max_steps=50)
     assert result.stop == "max_steps"
     assert set(result.unreachable) == {2}
 
@@ -417,12 +426,17 @@ def test_a_state_given_up_and_then_sampled_by_luck_is_not_unreachable():
     P[3, 0, 0] = 1
     lucky = 0
     for seed in range(15):
-        strategy = Gosprl(reach=10, goals="least-sampled")
         need = [[1000, 0], [1, 0], [1, 1], [1, 0]]
-        result = gosprl.collect(TabularMDP(P), need, strategy=strategy, seed=seed, max_steps=10**6)
+        collector = Collector(
+            model=EmpiricalModel.over(TabularMDP(P).rows),
+            need=need,
+            strategy=Gosprl(reach=10, goals="least-sampled"),
+            seed=seed,
+        )
+        result = collector.run(Untold(TabularMDP(P)), max_steps=10**6)
         assert result.stop == "unreachable"
         assert set(result.unreachable) == set(result.unmet["state"])
-        lucky += 1 in strategy.lost and result.counts[1, 0] > 0
+        lucky += 1 in collector.planner.given_up and result.counts[1, 0] > 0
     assert lucky > 0  # the case does occur
 
 
@@ -432,7 +446,7 @@ def test_the_state_where_the_agent_stands_is_sampled_before_it_is_given_up(optio
     # 0 -> 1 -> 1: there is no way back to 0, but a first sample of it can be had
     mdp = TabularMDP(([0, 1], [0, 0], [1, 1], np.ones(2)))
     options = options | ({"dynamics": mdp} if "dynamics" in options else {})
-    result = gosprl.collect(mdp, need, seed=0, max_steps=1000, **options)
+    result = collect(mdp, need, seed=0, max_steps=1000, **options)
     assert result.counts[0, 0] == 1
     assert result.met == (np.sum(need) == 1)
 
@@ -443,18 +457,27 @@ def test_a_goal_that_was_reached_is_sampled_before_it_is_given_up(options, need)
     # 0 -> 1 -> 2 -> 2: once 1 is left there is no way back
     mdp = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 2, 2], np.ones(3)))
     options = options | ({"dynamics": mdp} if "dynamics" in options else {})
-    result = gosprl.collect(mdp, need, seed=0, max_steps=1000, **options)
+    result = collect(mdp, need, seed=0, max_steps=1000, **options)
     assert (result.met, result.steps) == (True, 2)
 
 
 class Watched(Gosprl):
     """Remembers, for each plan, the steps made and the needed samples that were there."""
 
-    def attempt(self, model, need, s, t, rng):
-        answer = super().attempt(model, need, s, t, rng)
+    def begin(self, model, need, rng):
+        return WatchedPlanner(self, model, need, rng)
+
+
+class WatchedPlanner(GosprlPlanner):
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.made = []
+
+    def attempt(self, s, t):
+        answer = super().attempt(s, t)
         if getattr(answer, "horizon", 2) > 1:
-            there = int(np.minimum(model.visits, need.pair).sum())
-            self.__dict__.setdefault("plans", []).append((t - 1, there))
+            there = int(np.minimum(self.model.visits, self.need.pair).sum())
+            self.made.append((t - 1, there))
         return answer
 
 
@@ -464,19 +487,48 @@ def test_the_papers_threshold(alpha, seed):
     # alpha (j L + L^{3/2} S^2 A), the sets being too wide for the other test to say anything
     mdp, L = TabularMDP(([0, 1], [0, 0], [0, 0], np.ones(2))), 4.0  # no way leads from 0 to 1
     strategy = Watched(reach=L, reach_constant=alpha, scale=1e6)
-    result = gosprl.collect(mdp, 3, strategy=strategy, seed=seed, max_steps=10**5)
+    collector = Collector(model=EmpiricalModel.over(mdp.rows), need=3, strategy=strategy, seed=seed)
+    result = collector.run(Untold(mdp), max_steps=10**5)
     assert result.stop == "unreachable"
     assert all(test.startswith("paper's threshold") for test in result.unreachable.values())
     assert set(result.unreachable) == set(result.unmet["state"])
-    late = [steps > alpha * ((there + 1) * L + 8 * 2**2 * 1) for steps, there in strategy.plans]
+    late = [steps > alpha * ((there + 1) * L + 8 * 2**2 * 1) for steps, there in collector.planner.made]
     assert late == [False] * (len(late) - 1) + [True]
-    assert strategy.plans[-1][0] == result.steps
+    assert collector.planner.made[-1][0] == result.steps
 
 
 def test_without_its_constant_the_papers_threshold_never_fires():
     options = {"scale": 1e6, "reach": 1.0, "seed": 0, "max_steps": 5000}
-    assert gosprl.collect(weakly_communicating(), 1, reach_constant=1e-9, **options).steps < 20
-    assert gosprl.collect(weakly_communicating(), 1, reach_constant=None, **options).stop == "max_steps"
+    assert collect(weakly_communicating(), 1, reach_constant=1e-9, **options).steps < 20
+    assert collect(weakly_communicating(), 1, reach_constant=None, **options).stop == "max_steps"
+
+
+def test_a_state_within_reach_is_always_collected_by_default():
+    # D = 2 = L: nothing may be given up, however long a run is; the paper's threshold, which certifies nothing, is off
+    chain = make("two_state_chain", q=0.5)
+    for seed in range(100):
+        result = gosprl.collect(chain, np.array([0, 50]), strategy="gosprl", reach=2.0, seed=seed)
+        assert result.met
+        assert result.unreachable == {}
+        assert str(result.guarantee) == "delta=0.1"
+
+
+def test_a_run_that_the_papers_threshold_ended_has_no_guarantee():
+    # a sample takes 3 steps on average, the threshold allows 2 for each and 11 more
+    chain, ended = make("two_state_chain", q=0.5), 0
+    for seed in range(100):
+        options = {"strategy": "gosprl", "reach": 2.0, "reach_constant": 1.0, "seed": seed}
+        result = gosprl.collect(chain, np.array([0, 8]), **options)
+        by_threshold = any(test.startswith("paper's threshold") for test in result.unreachable.values())
+        if by_threshold:
+            ended += 1
+            assert result.stop == "unreachable"
+            assert not result.guarantee.holds
+            assert str(result.guarantee).startswith("heuristic: stopped by the paper's threshold")
+        else:
+            assert result.met
+            assert str(result.guarantee) == "delta=0.1"
+    assert 0 < ended < 100  # both occur
 
 
 # Options
@@ -496,7 +548,7 @@ def test_without_its_constant_the_papers_threshold_never_fires():
     ],
 )
 def test_guarantee(options, words):
-    assert gosprl.collect(ring(2), 1, seed=0, **options).guarantee == words
+    assert str(gosprl.collect(ring(2), 1, seed=0, strategy="gosprl", **options).guarantee) == words
 
 
 @pytest.mark.parametrize(
@@ -510,14 +562,16 @@ def test_guarantee(options, words):
         ({"scale": "wide"}, "scale: .* got 'wide'"),
         ({"reach": 0}, "reach: expected a positive finite number, got 0"),
         ({"reach": float("inf")}, "reach: .* got inf"),
-        ({"reach_constant": -1.0}, "reach_constant: .* got -1.0"),
+        ({"reach": 5.0, "reach_constant": -1.0}, "reach_constant: .* got -1.0"),
         ({"precision": 0.0}, "precision: .* got 0.0"),
         ({"precision": float("nan")}, "precision: .* got nan"),
         ({"confidence": "hoeffding"}, "confidence: 'hoeffding' is not known; known are bernstein, kl"),
         ({"confidence": 3}, "confidence: expected .*bernstein.*kl.* or an object"),
         ({"goals": "nearest"}, "goals: 'nearest' is not known; known are all, easiest, least-sampled, random"),
         ({"goals": 3}, "goals: 3 is not known"),
-        ({"dynamics": ring(3), "confidence": "kl"}, "dynamics, confidence: .* one of the two"),
+        ({"dynamics": ring(3), "confidence": "bernstein"}, "dynamics, confidence: .* one of the two"),
+        ({"dynamics": ring(3), "confidence": gosprl.KL(0.1)}, "dynamics, confidence: .* one of the two"),
+        ({"reach_constant": 1.0}, "reach_constant: only with reach="),
         ({"dynamics": ring(3).dense()}, "dynamics: expected a TabularMDP, got ndarray"),
         ({"dynamics": ring(4)}, "dynamics: expected the same states and actions"),
         ({"dynamics": ring(3), "successors": ring(3)}, "dynamics, successors: .* one of the two"),
@@ -527,17 +581,17 @@ def test_guarantee(options, words):
 )
 def test_options_are_checked_before_any_step(options, words):
     class Untouched(gosprl.systems.tabular.Tabular):
-        def run(self, *given):
+        def follow(self, *given):
             pytest.fail("a step was made")
 
     with pytest.raises(InputError, match=words):
-        gosprl.collect(Untouched(ring(3)), 1, **options)
+        gosprl.collect(Untouched(ring(3)), 1, strategy="gosprl", **options)
 
 
 def test_dynamics_of_another_shape_are_refused_even_with_as_many_pairs():
     other = TabularMDP(([0, 0, 1], [0, 1, 0], [1, 0, 0], np.ones(3)))  # 2 states, 3 pairs
     with pytest.raises(InputError, match="dynamics"):
-        gosprl.collect(ring(3), 2, dynamics=other, max_steps=100)
+        gosprl.collect(ring(3), 2, strategy="gosprl", dynamics=other, max_steps=100)
 
 
 @pytest.mark.parametrize(
@@ -557,7 +611,7 @@ def test_precision_of_the_plans(monkeypatch, options, precision):
         return plan(self, goal, cost, precision, key)
 
     monkeypatch.setattr(Workspace, "plan", spy)
-    result = gosprl.collect(make("riverswim6"), 2, seed=0, planning="full", **options)
+    result = gosprl.collect(make("riverswim6"), 2, seed=0, strategy="gosprl", planning="full", **options)
     assert len(asked) == result.attempts
     assert asked[-1][0] > 10
     assert all(given == precision(t) for t, given in asked)

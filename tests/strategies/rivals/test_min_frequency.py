@@ -11,7 +11,7 @@ from gosprl.strategies import MinFrequency
 
 
 def walked(kind, seed, steps=80):
-    """(model, ledger, t, log of (row, state)) of a random walk over 4 states and 2 actions, and what it needs."""
+    """(model, need, t, log of (row, state)) of a random walk over 4 states and 2 actions, and what it needs."""
     rng = np.random.default_rng(seed)
     pair, state = rng.integers(0, 9, 8), rng.integers(0, 9, 4)
     pair[0], state[0] = 5000, 5000
@@ -23,7 +23,7 @@ def walked(kind, seed, steps=80):
         log.append((2 * s + a, s))
         s = s_next
     pair, state = pair * (kind != "states"), state * (kind != "pairs")
-    return collector.model, collector.record.ledger, steps + 1, log, pair, state
+    return collector.model, collector.record.need, steps + 1, log, pair, state
 
 
 def exponential_weights(log, pair, state, eta):
@@ -83,4 +83,4 @@ def test_what_needs_twice_as_much_is_visited_twice_as_often():
     collector = Collector(1, 2, [[1000, 2000]])
     for a in (0, 1, 1, 0, 1, 1):
         collector.observe(0, a, 0)
-    assert MinFrequency().reward(collector.model, collector.record.ledger, 7).tolist() == [1, 1]
+    assert MinFrequency().reward(collector.model, collector.record.need, 7).tolist() == [1, 1]

@@ -14,7 +14,17 @@ from stepped import Stepped
 import gosprl
 from gosprl import Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl.envs import make
-from gosprl.strategies import MaxEnt, MinFrequency, WeightedMaxEnt, ZeroOneUCRL, ZeroRMax, ZeroUCRL
+from gosprl.strategies import (
+    MaxEnt,
+    MinFrequency,
+    Planner,
+    Strategy,
+    WeightedMaxEnt,
+    ZeroOneUCRL,
+    ZeroRMax,
+    ZeroUCRL,
+)
+from gosprl.strategies.rivals.zero_rmax import ZeroRMaxPlanner
 from gosprl.theory.limits import fluid_limit
 
 PAPER = {"confidence": "bernstein", "scale": 0.1}
@@ -47,11 +57,10 @@ def everything(result):
 class Python(Stepped):
     """One uniform a step by inverse distribution, in stored order."""
 
-    def step(self, row):
-        succ, p = self.mdp.p(*self.mdp.rows.pair(row))
+    def take(self, s, action):
+        succ, p = self.table.p(s, action)
         i = np.searchsorted(np.cumsum(p), self.rng.random(), side="right")
-        self.state = int(succ[min(i, len(succ) - 1)])
-        return 0.0
+        return int(succ[min(i, len(succ) - 1)]), 0.0
 
 
 def growing(model):
@@ -138,7 +147,9 @@ def test_candidates_that_the_model_knows(rival):
 
 @pytest.mark.parametrize("rival", RIVALS)
 def test_nothing_is_promised(rival):
-    assert gosprl.collect(RIVER, 1, seed=0, **options(rival)).guarantee.startswith("none")
+    guarantee = gosprl.collect(RIVER, 1, seed=0, **options(rival)).guarantee
+    assert str(guarantee).startswith("none: ")
+    assert not guarantee.holds
 
 
 # One seeding rule
@@ -196,7 +207,7 @@ def test_a_strategy_object_begins_anew_with_another_run_on_the_same_model(kind):
     for again in (strategy, kind()):
         first = Collector(6, 2, 3, strategy=strategy, seed=0).run(RIVER)
         run = Collector(model=first.model, need=10, strategy=again, seed=1).run(RIVER)
-        runs.append((run.stop, run.steps, run.counts.tolist(), again.work))
+        runs.append((run.stop, run.steps, run.counts.tolist(), run.work))
     assert runs[0][0] == "met"
     assert runs[0] == runs[1]
 
@@ -204,20 +215,26 @@ def test_a_strategy_object_begins_anew_with_another_run_on_the_same_model(kind):
 # Episodes
 
 
-class Watched:
+class Watched(Strategy):
     """A rival that notes at which steps its episodes begin."""
 
     def __init__(self, strategy):
         self.strategy, self.begins = strategy, []
 
-    guarantee = "none"
+    def begin(self, model, need, rng):
+        return WatchedPlanner(self.strategy.begin(model, need, rng), self.begins)
+
+
+class WatchedPlanner(Planner):
+    def __init__(self, planner, begins):
+        self.planner, self.begins = planner, begins
 
     def restart(self):
-        self.strategy.restart()
+        self.planner.restart()
 
-    def attempt(self, model, need, s, t, rng):
+    def attempt(self, s, t):
         self.begins.append(t - 1)
-        return self.strategy.attempt(model, need, s, t, rng)
+        return self.planner.attempt(s, t)
 
 
 def episodes(rival, need, seed=0):
@@ -290,12 +307,12 @@ def test_rewards_that_are_all_the_same_need_no_precision():
     need[:5] = 10**9
     collector = Collector(model=model, need=lambda model: need, strategy="zero_one_ucrl", seed=0)
     collector.ask(0)
-    first = collector.strategy.work["sweeps"]
+    first = collector.planner.work["sweeps"]
     need[:] = 10**9
     collector.observe(1, 1, 1)
     collector.ask(1)
-    assert collector.strategy.work["plans"] == 2
-    assert collector.strategy.work["sweeps"] < 2 * first
+    assert collector.planner.work["plans"] == 2
+    assert collector.planner.work["sweeps"] < 2 * first
 
 
 # Options
@@ -304,8 +321,9 @@ def test_rewards_that_are_all_the_same_need_no_precision():
 @pytest.mark.parametrize("kind", KINDS)
 def test_unknown_options_are_listed(kind):
     name = next(name for name, known in gosprl.strategies.STRATEGIES.items() if known is kind)
-    known = "gamma" if kind is ZeroRMax else "confidence, delta,.* scale"
-    with pytest.raises(InputError, match=f"'goals' is not known; known are .*{known}"):
+    known = "gamma" if kind is ZeroRMax else "delta, confidence, scale"
+    words = f"goals: not an option of strategy '{name}', which takes {known}.*; goals is an option of gosprl: "
+    with pytest.raises(InputError, match=words):
         gosprl.collect(RIVER, 1, strategy=name, goals="all")
 
 
@@ -401,8 +419,13 @@ def negated(kind):
 class Away(ZeroRMax):
     """Takes the worst action wherever it has a choice."""
 
-    def attempt(self, model, need, s, t, rng):
-        attempt = super().attempt(model, need, s, t, rng)
+    def begin(self, model, need, rng):
+        return AwayPlanner(self, model, need, rng)
+
+
+class AwayPlanner(ZeroRMaxPlanner):
+    def attempt(self, s, t):
+        attempt = super().attempt(s, t)
         attempt.policy[:] = 2 * np.arange(6) + 1 - attempt.policy % 2
         return attempt
 

@@ -41,7 +41,7 @@ def test_renewed_episodes_end_at_the_need(kind, seed):
     assert np.array_equal(renewed[earns == 0], plain[earns == 0])
     for r in np.flatnonzero(earns):
         s = model.rows.state[r]
-        missing = max(need.pair[r] - N[r], need.state[s] - need.visits[s])
+        missing = max(need.pair[r] - N[r], need.state[s] - need.state_visits[s])
         assert renewed[r] == min(plain[r], N[r] + missing - 1)
 
 

@@ -28,7 +28,7 @@ def discounted(model, unknown, gamma):
 def unknown_states(model, need, s, gamma):
     """What is under-sampled; with ever more states tried too little, if none of these is within reach of s."""
     N = np.where(model.rows.to_dense(model.enabled.copy()), model.rows.to_dense(model.visits), 10**9)
-    under = np.array([need.unmet[state] > 0 for state in range(model.num_states)])
+    under = np.array([need.unmet_items[state] > 0 for state in range(model.num_states)])
     for m in (0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023):
         unknown = under | (N.min(axis=1) < m)
         if unknown[s] or discounted(model, unknown, gamma)[s].max() >= 1e-5:
@@ -37,7 +37,7 @@ def unknown_states(model, need, s, gamma):
 
 
 def sampled_river(seed, out_of_reach):
-    """(model, ledger) over 8 states: every pair tried 1 to 4 times, led to one of two states near by; 2 states needed.
+    """(model, need) over 8 states: every pair tried 1 to 4 times, led to one of two states near by; 2 states needed.
 
     `out_of_reach`: no sample led to these two.
     """
@@ -51,7 +51,7 @@ def sampled_river(seed, out_of_reach):
         near = [x for x in near if not (out_of_reach and x in needed)] or [0]
         for _ in range(rng.integers(1, 5)):
             collector.observe(s, a, int(rng.choice(near)))
-    return collector.model, collector.record.ledger
+    return collector.model, collector.record.need
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.9, 0.99])
@@ -60,9 +60,10 @@ def sampled_river(seed, out_of_reach):
 def test_plans_are_those_of_discounted_value_iteration(seed, out_of_reach, gamma):
     """From every state; where nothing unknown is within reach, something becomes so, and is tried."""
     model, need = sampled_river(seed, out_of_reach)
-    strategy, N, choices, widened = ZeroRMax(gamma=gamma), model.rows.to_dense(model.visits), 0, 0
+    planner = ZeroRMax(gamma=gamma).begin(model, need, np.random.default_rng(seed))
+    N, choices, widened = model.rows.to_dense(model.visits), 0, 0
     for s in range(8):
-        attempt = strategy.attempt(model, need, s, 1, np.random.default_rng(seed))
+        attempt = planner.attempt(s, 1)
         unknown, tried_less, fewest = unknown_states(model, need, s, gamma)
         q, actions = discounted(model, unknown, gamma), model.rows.action[attempt.policy]
         for x in np.flatnonzero(~unknown):
@@ -84,7 +85,7 @@ def test_a_nearer_unknown_state_first():
     collector = Collector(5, 2, [0, 0, 0, 10, 0])
     for (s, a), s_next in moves.items():
         collector.observe(s, a, s_next)
-    attempt = ZeroRMax().attempt(collector.model, collector.record.ledger, 0, 9, np.random.default_rng(0))
+    attempt = ZeroRMax().begin(collector.model, collector.record.need, np.random.default_rng(0)).attempt(0, 9)
     assert collector.model.rows.action[attempt.policy[0]] == 1
 
 
@@ -112,4 +113,4 @@ def test_it_is_not_stuck_where_the_empirical_model_is_wrong(need):
 
 def test_work_is_told():
     result = gosprl.collect(RIVER, 3, strategy="zero_rmax", seed=0)
-    assert result.strategy.work["plans"] >= result.attempts > 5
+    assert result.work["plans"] >= result.attempts > 5

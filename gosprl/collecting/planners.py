@@ -1,0 +1,41 @@
+"""What a planner says of its run, after checking it: planners may be a user's own."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, NamedTuple
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.guarantee import Guarantee
+from gosprl.strategies.base import Planner
+
+
+class Said(NamedTuple):
+    """What a planner says of its run."""
+
+    guarantee: Guarantee
+    work: dict[str, float]
+    given_up: dict[int, str]
+
+
+def checked_words(planner: Planner, num_states: int) -> Said:
+    """What a planner says of its run so far."""
+    name = type(planner).__name__
+    guarantee: Any = planner.guarantee
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"strategy: expected {name}.guarantee to be a gosprl.Guarantee, got {guarantee!r:.80}")
+    work: Any = planner.work
+    if not isinstance(work, Mapping) or not all(isinstance(number, Real) for number in work.values()):
+        raise InputError(f"strategy: expected {name}.work to be a dict {{name: number}}, got {work!r:.80}")
+    return Said(guarantee, dict(work), checked_states(f"strategy: {name}.given_up", planner.given_up, num_states))
+
+
+def checked_states(name: str, given: Any, num_states: int) -> dict[int, str]:
+    """States that are given up, and why."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name}: expected a dict {{state: reason}}, got {given!r:.80}")
+    for s, reason in given.items():
+        _checks.index(name, s, num_states, "a state")
+        if not isinstance(reason, str):
+            raise InputError(f"{name}: expected a reason in words for state {s}, got {reason!r:.80}")
+    return dict(given)
