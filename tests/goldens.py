@@ -5,8 +5,9 @@ CASES has the runs by name, `digest` what is kept of one, tests/data/goldens.jso
     python tests/goldens.py --check tests/data/goldens.json [--only TEXT]     names the runs that are not what they were
     python tests/goldens.py --write FILE [--only TEXT]                        writes what they are now
 
-Nothing but names that users have is used here: collect, Collector, TabularMDP, envs, applications, what results have.
-The numbers are those of one platform: linear programs and solves round as NumPy, SciPy and HiGHS were built.
+Only the public interface is used: collect, Collector, TabularMDP, envs, applications, what results have. All digests
+are those of the code before collecting was rebuilt around one engine, except for EXCEPTIONS. The numbers are those of
+one platform: linear programs and solves round as NumPy, SciPy and HiGHS were built.
 """
 
 import argparse
@@ -885,6 +886,21 @@ for _label, _function, _env, _arguments, _options in (
     ("Harbour", "estimate_rewards", Harbour, (0.3,), {}),
 ):
     add(f"applications: {_function}, {_label}, stepped", applied_to, _function, _env, *_arguments, **_options)
+
+# Cases whose digests were taken again after the rebuild, since they are meant to differ.
+_PLANS_AGAIN = (
+    "`done` must know whether the strategy gives up, so it plans for the state where the walk is; this loop then asks "
+    "about another state without having said truncated=True, and the planner plans again"
+)
+_DISCOVERED = "the text of the guarantee: states are discovered, only rewards are found"
+EXCEPTIONS = {
+    "ask and tell: guarded, successors, teleports, observed, seed 0": _PLANS_AGAIN,
+    "ask and tell: gosprl, successors, teleports, observed, seed 0": _PLANS_AGAIN,
+    "ask and tell: gosprl, dynamics, teleports, observed, seed 0": _PLANS_AGAIN,
+    "ask and tell: practical, successors, teleports, observed, seed 0": _PLANS_AGAIN,
+    "applications: best_state, Harbour, stepped, seed 0": _DISCOVERED,
+    "applications: best_state, FrozenLake, stepped, seed 0": _DISCOVERED,
+}
 
 
 def main():

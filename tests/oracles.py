@@ -20,7 +20,7 @@ import gosprl
 SUPPORT = 1e-13  # vertices are found by subtraction: below this a probability is rounding
 
 
-class Given:
+class Given(gosprl.Confidence):
     """A confidence object that says what it is told, and remembers for which rows it was asked."""
 
     def __init__(self, intervals):

@@ -1,4 +1,4 @@
-"""What the samples are for: one function for each objective of the paper, each with its guarantee.
+"""Applications: one function for each objective of the paper, each with its guarantee.
 
     find_treasure      a reward hidden at one pair
     estimate_model     the dynamics of every pair, to within eta (MODEST, RMODEST)
@@ -8,9 +8,10 @@
     best_state         the state with the largest mean reward
     estimate_rewards   the mean reward of every pair
 
-All take a `TabularMDP` or a Gymnasium environment, and `delta`, `confidence`, `seed`, `max_steps`, `progress` and the
-collector's options as `gosprl.collect` does; all return an answer with `steps`, `stop`, `guarantee`, `collected` (the
-collection's `Result`), which prints well. A run that ends early gives what it has, and what that still promises.
+All take a `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`, and `delta`, `confidence`, `seed`,
+`max_steps`, `progress`, `strategy` and its options as `gosprl.collect` does. All return an `Answer` with `steps`,
+`stop`, `guarantee` (a `gosprl.Guarantee`) and `collected` (the `Result` of the collection), which prints as aligned
+lines. The answer of a run that ended early has what was proved by then.
 """
 
 from gosprl.applications.best import BestState, best_state

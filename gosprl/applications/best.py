@@ -1,26 +1,28 @@
 """Best-state identification (appendix "Best-state identification"): the state with the largest mean reward.
 
-A bandit whose arms are states: pulling one is a visit, and the collector walks there. The reward of a state is what the
-step out of it brings, whatever the action.
+A bandit whose arms are the states: to pull an arm is to visit the state, and the collector walks there. The reward of a
+state is the reward of the step out of it, whatever the action.
 
     budget      Successive Rejects (Audibert, Bubeck and Munos, 2010), for a number n of samples: with K states,
                 logbar(K) = 1/2 + sum_{i=2..K} 1/i and n_k = ceil((n - K) / (logbar(K) (K + 1 - k))), phase k samples
-                every state that is left n_k times in all, and drops the worst. (The paper prints the sum from i = 1.)
-    confidence  Successive Elimination (Even-Dar, Mannor and Mansour, 2006) with intervals that hold at all times: all
-                states that are left are sampled, a fifth more each round, and those dropped whose upper end is below
-                another's lower end, until one is left.
+                every remaining state until it has n_k samples in all, and drops the state with the smallest mean. (The
+                paper prints the sum from i = 1.)
+    confidence  Successive Elimination (Even-Dar, Mannor and Mansour, 2006) with intervals that hold at all times: each
+                round samples all remaining states, a fifth more than in the round before, and drops those whose upper
+                end is below the lower end of another, until one remains.
 
-Where states are not known in advance (a Gymnasium environment), every action of those found is sampled ten times before
-all that, and what is found later is no candidate.
+If the states are not known in advance (a Gymnasium environment), a first look samples every action of the states
+discovered ten times. States discovered after it are no candidates.
 
-Both use all samples, also those that the walk brought on its way. The mean of n or more of them is a reversed
-martingale, so Hoeffding's bound for n holds for all of them at once: with gaps g to the best state, Successive Rejects
-fails with probability at most the sum of 2 exp(-n_k g^2 / 2) over phases k and the k states with the largest gaps
-(`error_bound`). Their bound, for exactly n_k samples, has exp(-n_k g^2).
+Both methods use all samples, also those of states that the walk passes through. The mean of n or more samples is a
+reversed martingale, so Hoeffding's bound for n holds for all of them at once: with gaps g to the best state, Successive
+Rejects fails with probability at most the sum of 2 exp(-n_k g^2 / 2) over phases k and the k states with the largest
+gaps (`error_bound`). The published bound, for exactly n_k samples, has exp(-n_k g^2).
 """
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,27 +39,28 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import mean_intervals
 from gosprl.sets.intervals import Confidence
 
-LOOK = 10  # samples of every pair in the first look, where states have to be found
+LOOK = 10  # samples of every pair in the first look, if states have to be discovered
 AMONG = "; of the states discovered in the first look"
-ROUND = 1.2  # samples asked for in a round of elimination, as a multiple of those before
+ROUND = 1.2  # samples of a round of elimination, as a multiple of the round before
 
 
 class _Arms(Requirement):
-    """The same number of samples of every state that is left."""
+    """The same number of samples of every remaining state."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.num_states, dtype=np.int64)
         self.all_states = all_states
-        self.left = np.zeros(model.num_states, dtype=bool)  # [S]
-        self.dropped: list[int] = []  # in that order
-        self.best: int | None = None  # once that is proved
-        self.need = 1  # of each
-        self.looking = True  # at first, for all the states there are
+        self.left = np.zeros(model.num_states, dtype=bool)  # [S] the states that remain
+        self.dropped: list[int] = []  # in the order in which they were dropped
+        self.best: int | None = None  # the best state, once that is proved
+        self.need = 1  # samples of each remaining state
+        self.looking = True  # whether the first look goes on
         self.done = False
-        self._known = 0
+        self._known = 0  # number of states taken into account
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints | None:
+        """Add the states discovered in the first look; `judge` whenever all remaining states have their samples."""
         changed = self._look(model)
         visits = pulls(model)
         while not self.done and self._have(model, visits):
@@ -72,30 +75,31 @@ class _Arms(Requirement):
 
     @abstractmethod
     def judge(self, model: EmpiricalModel) -> None:
-        """All that are left have what they need: drop some, ask for more, or be done."""
+        """Drop states, increase `need` or set `done`; called when all remaining states have their samples."""
 
     def _have(self, model: EmpiricalModel, visits: Ints) -> bool:
         enough = np.all(visits[self.left] >= self.need) and np.all(model.visits >= self.pair)
         return bool(self.left.any() and enough)
 
     def drop(self, states: Ints) -> None:
+        """Drop states, [n] int64."""
         self.left[states] = False
         self.dropped.extend(states.tolist())
 
     def _look(self, model: EmpiricalModel) -> bool:
-        """What is new while looking is a candidate too."""
-        found = np.arange(model.num_states) if self.all_states else np.array(model.discovered, dtype=np.int64)
-        if len(found) == self._known or not self.looking:
+        """During the first look, add the states discovered to the candidates; return whether there are new ones."""
+        states = np.arange(model.num_states) if self.all_states else np.array(model.discovered, dtype=np.int64)
+        if len(states) == self._known or not self.looking:
             return False
-        self._known = len(found)
-        self.left[found] = ~model.terminal[found]
+        self._known = len(states)
+        self.left[states] = ~model.terminal[states]
         if not self.all_states:
             self.pair[self.left[model.rows.state]] = LOOK
         return True
 
 
-class Rejects(_Arms):
-    """Successive Rejects."""
+class SuccessiveRejects(_Arms):
+    """Drop the state with the smallest mean after each phase of a schedule that spends `budget` samples."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, budget: int) -> None:
         super().__init__(model, all_states)
@@ -104,10 +108,11 @@ class Rejects(_Arms):
 
     def _look(self, model: EmpiricalModel) -> bool:
         new = super()._look(model)
-        _enough(self.budget, int(self.left.sum()))  # said at once, not after a long look
+        _enough(self.budget, int(self.left.sum()))  # a budget that is too small is an error at once
         return new
 
     def judge(self, model: EmpiricalModel) -> None:
+        """Begin the schedule, or drop the state with the smallest mean."""
         if not self.schedule:
             self.schedule = schedule(self.budget, int(self.left.sum()))
         else:
@@ -120,40 +125,49 @@ class Rejects(_Arms):
             self.need = max(1, self.schedule[phase])
 
 
-class Elimination(_Arms):
-    """Successive Elimination."""
+class SuccessiveElimination(_Arms):
+    """Drop the states whose upper end is below the lower end of another, until one remains or epsilon is reached."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, delta: float, epsilon: float, scale: float) -> None:
         super().__init__(model, all_states)
         self.delta, self.epsilon, self.scale = delta, epsilon, scale
 
     def judge(self, model: EmpiricalModel) -> None:
+        """Drop the states that are proved to be worse than another; ask for more samples of the others."""
         lower, upper = self.intervals(model)
         worse = np.flatnonzero(self.left & (upper < lower[self.left].max()))
         self.drop(worse)
         best = int(np.flatnonzero(self.left)[np.argmax(lower[self.left])])
         others = self.left & (np.arange(len(self.left)) != best)
         self.done = not others.any() or bool(upper[others].max() - lower[best] <= self.epsilon)
-        self.best = best if self.done else None  # not the largest mean: that state's lower end may be far below
+        self.best = best if self.done else None  # not the state with the largest mean: its lower end may be lower
         self.need = max(2, math.ceil(ROUND * self.need))
 
     def intervals(self, model: EmpiricalModel) -> tuple[Floats, Floats]:
-        """Of the mean reward of every state."""
+        """Return the lower and upper ends of the mean reward of every state, [S] each."""
         total, squares = _by_state(model, model.reward_sum), _by_state(model, model.reward_sq)
         return mean_intervals(pulls(model), total, squares, self.delta, self.scale)
 
 
 def schedule(budget: int, states: int) -> list[int]:
-    """n_1 .. n_{K-1}: how often each state that is left has been sampled by the end of each phase."""
+    """Return n_1 .. n_{K-1}: the samples of each remaining state at the end of each phase, K = `states`."""
     logbar = 0.5 + sum(1 / i for i in range(2, states + 1))
     return [math.ceil((budget - states) / (logbar * (states + 1 - k))) for k in range(1, states)]
 
 
 def error_bound(means: ArrayLike, budget: int) -> float:
-    """What the chance of Successive Rejects to name a wrong state is at most, for true means [K] of all states."""
+    """Return an upper bound on the probability that Successive Rejects names a wrong state.
+
+    Parameters
+    ----------
+    means
+        [K] the true mean rewards of all states, in [0, 1].
+    budget
+        Samples to decide with.
+    """
     given = _checks.floats("means", means)
     if given.ndim != 1 or not given.size or not np.all((given >= 0) & (given <= 1)):
-        raise InputError(f"means: expected those of all states [K], in [0, 1], got {means!r}")
+        raise InputError(f"means: expected the mean rewards of all states [K], in [0, 1], got {means!r}")
     ordered = np.sort(given)[::-1]
     gaps = ordered[0] - ordered
     phases = enumerate(schedule(_enough(_checks.whole("budget", budget, 1), len(gaps)), len(gaps)), start=1)
@@ -161,33 +175,50 @@ def error_bound(means: ArrayLike, budget: int) -> float:
 
 
 def pulls(model: EmpiricalModel) -> Ints:
-    """[S] visits, resets aside."""
+    """Return the visits of each state [S], without resets."""
     return np.where(model.terminal, 0, _by_state(model, model.visits).astype(np.int64))
 
 
 def means(model: EmpiricalModel) -> Floats:
-    """[S] mean rewards; -inf where none was seen."""
+    """Return the mean reward of each state [S]; -inf if it was never visited."""
     visits = pulls(model)
     return np.where(visits > 0, _by_state(model, model.reward_sum) / np.maximum(visits, 1), -np.inf)
 
 
 def _by_state(model: EmpiricalModel, per_row: Floats | Ints) -> Floats:
-    """[S] sums over the rows of each state."""
+    """Return the sums over the rows of each state, [S] from [R]."""
     return np.bincount(model.rows.state, weights=per_row, minlength=model.num_states).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BestState(Answer):
-    """The state that looks best, and which others may still be."""
+    """The state with the largest mean reward, and the states that may still be better.
 
-    state: int | None  # None if nothing was visited
-    candidates: Ints  # states that were not dropped
-    dropped: Ints  # the others, in the order in which they were
-    rewards: Floats  # [S] means of what was seen; -inf where nothing was
-    pulls: Ints  # [S] visits
+    Attributes
+    ----------
+    state
+        The best state; None if nothing was visited.
+    candidates
+        [n] int64, states that were not dropped.
+    dropped
+        [m] int64, states that were dropped, in the order in which they were.
+    rewards
+        [S] mean rewards of the samples; -inf if a state was never visited.
+    pulls
+        [S] int64, visits of each state.
+    budget
+        As given.
+    """
+
+    state: int | None
+    candidates: Ints
+    dropped: Ints
+    rewards: Floats
+    pulls: Ints
     budget: int | None
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return the best states and their means, as (name, value)."""
         if self.state is None:
             return [("best state", "unknown: nothing was visited")]
         order = np.argsort(-self.rewards, kind="stable")[:4]
@@ -207,21 +238,54 @@ def best_state(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> BestState:
     """Find the state with the largest mean reward; rewards must be in [0, 1].
 
     Parameters
     ----------
+    system
+        A communicating `TabularMDP` whose rewards depend on the state only, a Gymnasium environment or a
+        `gosprl.systems.System`.
     budget
-        Samples (not steps) to decide with, by Successive Rejects. Without it: until the answer is right with
+        Samples (not steps) to decide with, by Successive Rejects. By default: sample until the answer is right with
         probability at least 1 - delta, by Successive Elimination.
     epsilon
-        Without a budget: also stop once the state is within epsilon of the best. Equally good states are never told
-        apart.
-    delta, confidence, options
-        Level of the answer; sets by which the collector walks, and its other options.
+        Without a budget: stop also when the state is proved to be within epsilon of the best. With 0, equally good
+        states are sampled for ever: give `max_steps`.
+    delta
+        Level of the answer, if there is no budget.
+    confidence
+        Family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets that the strategy plans with.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer says what is proved by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
+
+    Returns
+    -------
+    A `BestState`. With a budget its guarantee has no level: `error_bound` needs the true means. Otherwise, at level
+    delta, the state is the best or within epsilon of it; after an early stop, the best state is among the candidates.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed, or a reward was not in [0, 1]; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> river = gosprl.envs.make("riverswim6").with_rewards([0.1, 0.2, 0.3, 0.4, 0.5, 0.9], noise="bernoulli")
+    >>> answer = gosprl.applications.best_state(river, seed=0)
+    >>> answer.state, str(answer.guarantee)
+    (5, 'delta=0.1: this is the best state')
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     if budget is not None:
@@ -230,14 +294,14 @@ def best_state(
     if slack < 0:
         raise InputError(f"epsilon: expected 0 or a positive number, got {epsilon!r}")
     if slack and budget is not None:
-        raise InputError("budget, epsilon: the budget is spent whatever is known; give one of the two")
+        raise InputError("budget, epsilon: expected one of the two; with a budget, all of it is spent")
     if isinstance(system, TabularMDP) and system.rewards is not None:
         _check_state_rewards(system)
 
     def rule_of(model: EmpiricalModel, all_states: bool) -> _Arms:
         if budget is not None:
-            return Rejects(model, all_states, samples)
-        return Elimination(model, all_states, delta, slack, walk.scale)
+            return SuccessiveRejects(model, all_states, samples)
+        return SuccessiveElimination(model, all_states, delta, slack, walk.scale)
 
     rule, result = walk.run(system, rule_of, rewards=True)
     model = result.model
@@ -257,6 +321,7 @@ def best_state(
 
 
 def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, among: str) -> Guarantee:
+    """Return the guarantee of the answer; `among` names the states that it speaks of."""
     if budget is not None:
         early = "" if stop == "met" else "; stopped before the budget was spent"
         rate = "the chance of an error falls exponentially with the budget, at a rate that the gaps decide"
@@ -267,18 +332,20 @@ def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, am
 
 
 def _enough(budget: int, states: int) -> int:
+    """Return the budget if it has a sample for every state; raise `InputError` otherwise."""
     if budget < states:
         raise InputError(f"budget: expected at least one sample of each of the {states} states, got {budget}")
     return budget
 
 
 def _check_state_rewards(mdp: TabularMDP) -> None:
+    """Raise `InputError` unless the rewards of a state are the same for all its actions."""
     assert mdp.rewards is not None
     low, high = (part.reduceat(mdp.rewards, mdp.rows.ptr[:-1]) for part in (np.minimum, np.maximum))
     differ = np.flatnonzero(high - low > 1e-12)
     if differ.size:
         s = int(differ[0])
         raise InputError(
-            f"rewards: expected those of a state to be the same for all its actions, got {low[s]:g} and {high[s]:g} in "
-            f"state {s}; give means [S], mdp.with_rewards(means), or compare pairs with estimate_rewards"
+            f"rewards: expected the same rewards for all actions of a state, got {low[s]:g} and {high[s]:g} in state "
+            f"{s}; give means [S] with mdp.with_rewards(means), or compare pairs with estimate_rewards"
         )

@@ -1,7 +1,8 @@
-"""What the applications share: the run, the rules that say how many samples are needed where, the answers.
+"""Shared by the applications: the run, the rules that decide how many samples are needed, and the answers.
 
-An application is a rule, a `Requirement` that looks at the counts and asks for more until it has its guarantee, and an
-answer made from what was collected. All of them run as one collection: it can be watched, interrupted, cut short.
+An application consists of a rule and an answer. The rule is a `Requirement` that looks at the counts and asks for more
+samples until they prove what was asked for. The answer is computed from what was collected. Each application is one
+collection, so it can be watched, interrupted and limited to a number of steps.
 """
 
 from collections.abc import Callable
@@ -22,21 +23,32 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.families import as_family
 from gosprl.sets.intervals import Confidence
-from gosprl.strategies import Gosprl, Guarded, Practical
 from gosprl.systems import as_system
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 T = TypeVar("T", bound=Requirement)
 
-SHOWN = 8  # states listed before a list is cut
+SHOWN = 8  # the largest number of states that a message lists
 
 
 class Rule(Requirement):
-    """Samples of the rows that count, needed as `demand` says.
+    """The base class of the applications' requirements: samples of the counting rows, as many as `demand` returns.
 
-    Rows that count are those of all states of a system that has all its states; otherwise those of the states
-    discovered so far. Of a terminal state nothing counts but, with `resets`, what its reset leads to.
+    If the system has all its states in advance, the rows of all states count, otherwise those of the states discovered
+    so far. The rows of terminal states do not count; with `resets`, the row that stands for the reset does.
+
+    Parameters
+    ----------
+    model
+        The counts of the run.
+    all_states
+        Whether the system has all its states in advance.
+
+    Attributes
+    ----------
+    counting
+        [R] bool, the rows that count.
     """
 
     resets = False
@@ -45,11 +57,11 @@ class Rule(Requirement):
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.num_states, dtype=np.int64)
         self.all_states = all_states
-        self.counting = np.zeros(len(model.rows), dtype=bool)  # [R]
-        self._known = 0  # states taken into account
+        self.counting = np.zeros(len(model.rows), dtype=bool)
+        self._known = 0  # number of states taken into account
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        """Ask again about the rows that changed, or count from now on; when all they need is there, about all."""
+        """Call `demand` for the rows that changed or count from now on; `proceed` when all counting rows are met."""
         due = np.union1d(rows[self.counting[rows]], self.newly_counting(model))
         changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
         while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
@@ -61,20 +73,33 @@ class Rule(Requirement):
         return np.concatenate([np.empty(0, dtype=np.int64), *changed])
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        """Samples needed in total of each of `rows`, whose counts changed; by default as before."""
+        """Return the samples needed in total of each of `rows`; by default the same as before.
+
+        Parameters
+        ----------
+        model
+            The counts so far.
+        rows
+            [n] int64, counting rows whose counts changed, or that count from now on.
+
+        Returns
+        -------
+        [n] int64.
+        """
         return self.pair[rows]
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
-        """Asked when all that is needed is there: what is needed now [R], or None if that was all."""
+        """Return the next need of all rows, [R] int64, or None if the rule is fulfilled; called when all is met."""
         return None
 
     def _set(self, rows: Ints, need: Ints) -> NDArray[np.bool_]:
-        another: NDArray[np.bool_] = self.pair[rows] != need
+        """Set the need of `rows`; return for which of them it changed."""
+        differs: NDArray[np.bool_] = self.pair[rows] != need
         self.pair[rows] = need
-        return another
+        return differs
 
     def newly_counting(self, model: EmpiricalModel) -> Ints:
-        """The rows that count from now on: those of states discovered since the last call."""
+        """Let the rows of the states discovered since the last call count; return these rows."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -92,32 +117,41 @@ class Rule(Requirement):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """What an application returns; `collected` is all that the run brought: counts, the model, the limit."""
+    """The base class of what applications return; it prints as aligned lines.
+
+    Attributes
+    ----------
+    collected
+        The `Result` of the collection: counts, the model, the fluid limit, why it stopped.
+    guarantee
+        A `Guarantee`: what is promised of the answer (`of`), with which probability (`level` is delta) and under which
+        assumptions (`given`); without a level, the reason (`why`). ``str(answer.guarantee)`` is one line.
+    """
 
     collected: Result = field(kw_only=True)
-    guarantee: Guarantee = field(kw_only=True)  # what holds, and with which probability
+    guarantee: Guarantee = field(kw_only=True)
 
     @property
     def steps(self) -> int:
-        """Steps walked."""
+        """The number of steps made."""
         return self.collected.steps
 
     @property
     def stop(self) -> str:
-        """Why the walk ended: "met" if all that was asked for was reached."""
+        """Why the collection stopped, as `Result.stop`; "met" if everything asked for was reached."""
         return self.collected.stop
 
     @property
     def reached(self) -> bool:
-        """Whether that is all that was asked for."""
+        """Whether everything asked for was reached."""
         return self.stop == "met"
 
     def lines(self) -> list[tuple[str, str]]:
-        """What to print, as (name, value)."""
+        """Return what to print of the answer, as (name, value)."""
         return []
 
     def ending(self) -> list[tuple[str, str]]:
-        """How the walk ended, and where it still lacks samples."""
+        """Return what to print of the collection, as (name, value): steps, stop, missing samples, guarantee."""
         lacking = np.unique(self.collected.unmet["state"])
         missing = [("missing", f"samples of {listed(lacking)}")] if lacking.size else []
         return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", str(self.guarantee))]
@@ -130,51 +164,81 @@ class Answer:
 
 @dataclass(frozen=True)
 class Walk:
-    """How to walk, as the user said: what all applications take."""
+    """The arguments that all applications share, and the collection that they describe.
+
+    Parameters
+    ----------
+    delta, confidence
+        Level and family of the confidence sets.
+    seed, max_steps, progress
+        As in `gosprl.collect`.
+    options
+        Keyword arguments of the collector, `strategy` among them.
+    """
 
     delta: float
     confidence: str | Confidence
     seed: int | None
     max_steps: int | None
     progress: Any
-    options: dict[str, Any]  # of the collector, `strategy` among them
+    options: dict[str, Any]
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         self.family()
         for name in ("states", "actions", "model", "need", "rewards"):
             if name in self.options:
-                raise InputError(f"{name}: not an option here; the system and what is asked of it decide that")
+                raise InputError(f"{name}: not an option of an application; the system and the objective determine it")
 
     def family(self, share: float = 1.0) -> Confidence:
-        """The sets: those of a named family at a share of delta, or the object given."""
+        """Return the sets: those of a named family at level share * delta, or the object given."""
         return as_family(self.confidence, share * self.delta, 1.0)
 
     @property
     def scale(self) -> float:
-        """The width multiplier of the sets, which reward intervals take over."""
+        """The width multiplier of the sets; the intervals of rewards use the same."""
         return self.family().scale
 
     @property
     def level(self) -> Guarantee:
-        """With which probability what the sets prove is right."""
+        """The guarantee of what the sets prove."""
         delta = self.family().delta
         return self.at(self.delta if delta is None else delta, dynamics=True)
 
     def at(self, delta: float, dynamics: bool = False) -> Guarantee:
-        """The level of what was proved at `delta`, if the sets' scale allows any; `dynamics`: if it is about these."""
+        """Return the guarantee of what is proved at level `delta`, none if the sets are scaled below 1.
+
+        Parameters
+        ----------
+        delta
+            The level.
+        dynamics
+            Whether it is about the dynamics: then successors that were given are an assumption of it.
+        """
         if self.scale < 1:
             return Guarantee.heuristic(f"scale {self.scale:g}")
         return Guarantee(delta, given=("the successors",) if dynamics and self._successors_given() else ())
 
     def _successors_given(self) -> bool:
-        strategy = self.options.get("strategy")
-        if isinstance(strategy, (Gosprl, Guarded, Practical)):
-            return strategy.successors is not None
-        return self.options.get("successors") is not None
+        of_object = getattr(self.options.get("strategy"), "successors", None)
+        return self.options.get("successors") is not None or of_object is not None
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
-        """(rule, result) of collecting what rule_of(model, all_states) asks for; rewards must then be in [0, 1]."""
+        """Collect what a rule asks for.
+
+        Parameters
+        ----------
+        system
+            As in `gosprl.collect`; a `TabularMDP` must be communicating.
+        rule_of
+            Makes the rule, from the empty model and whether the system has all its states in advance.
+        rewards
+            Whether the application uses rewards: they must be in [0, 1] then.
+
+        Returns
+        -------
+        The rule, as it is at the end, and the result.
+        """
         walked = as_system(system)
         if walked.mdp is not None:
             check_communicating(walked.mdp)
@@ -192,47 +256,40 @@ class Walk:
 
     @property
     def collecting(self) -> dict[str, Any]:
-        """The collector's options: its sets are those of the answer, if the strategy has sets that can be chosen."""
+        """The collector's options: the options given and, if the strategy has them, `delta` and `confidence`."""
         strategy = self.options.get("strategy", "guarded")
         takes = strategies.options_of(strategy) if isinstance(strategy, str) else []
         sets = {"delta": self.delta, "confidence": self.confidence}
-        if self.options.get("dynamics") is not None:  # then there are none
+        if self.options.get("dynamics") is not None:  # known dynamics need no confidence sets
             del sets["confidence"]
         return {name: sets[name] for name in sets if name in takes} | self.options
 
 
 def check_communicating(mdp: TabularMDP) -> None:
-    """Raise the error that names what cannot be reached, unless every state can be from every other."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    S = mdp.num_states
-    row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
-    edges = (mdp.rows.state[row], mdp.succ)
-    for (source, target), what in (
-        (edges, f"from the start, state {mdp.start}, no action leads to"),
-        (edges[::-1], f"to the start, state {mdp.start}, no action leads back from"),
-    ):
-        graph = coo_array((np.ones(len(row)), (source, target)), shape=(S, S)).tocsr()
-        reached = np.zeros(S, dtype=bool)
-        reached[breadth_first_order(graph, mdp.start, return_predecessors=False)] = True
-        if not reached.all():
-            raise InputError(
-                f"system: expected a communicating MDP, where every state can be reached from every other; in "
-                f"{mdp.name}, {what} {listed(np.flatnonzero(~reached))}"
-            )
+    """Raise `InputError` unless every state can be reached from every other; the error names states that cannot."""
+    reached = mdp.reachable(mdp.start)
+    what, states = f"from the start, state {mdp.start}, to", ~reached
+    if reached.all():
+        label = mdp.components()
+        what, states = f"back to the start, state {mdp.start}, from", label != label[mdp.start]
+    if states.any():
+        raise InputError(
+            f"system: expected a communicating MDP, where every state can be reached from every other; in {mdp.name}, "
+            f"no path leads {what} {listed(np.flatnonzero(states))}"
+        )
 
 
 def check_rewards(mdp: TabularMDP) -> None:
+    """Raise `InputError` unless the MDP has rewards, all of them in [0, 1]."""
     if mdp.rewards is None:
         raise InputError(
-            f"system: {mdp.name} has no rewards; give them, TabularMDP(P, rewards=R) with R [S, A], or "
-            "mdp.with_rewards(R)"
+            f"system: expected an MDP with rewards, but {mdp.name} has none; give them with TabularMDP(P, rewards=R), "
+            "R [S, A], or mdp.with_rewards(R)"
         )
     outside = np.flatnonzero((mdp.rewards < 0) | (mdp.rewards > 1))
     if outside.size:
         low, high = float(mdp.rewards.min()), float(mdp.rewards.max())
-        if low == high:  # any range with 0 in it will do
+        if low == high:  # any range that contains 0 will do
             low, high = min(low, 0.0), max(high, 0.0)
         raise InputError(
             f"rewards: expected rewards in [0, 1], got {mdp.rewards[outside[0]]:g} at (s, a) = "
@@ -241,20 +298,20 @@ def check_rewards(mdp: TabularMDP) -> None:
         )
 
 
-def whole(need: Floats) -> Ints:
-    """Numbers of samples, rounded up; what no walk will ever bring is cut where integers end."""
+def rounded_up(need: Floats) -> Ints:
+    """Return numbers of samples as int64, rounded up and limited to 2^62, which no walk will ever collect."""
     return np.minimum(np.ceil(need), 2.0**62).astype(np.int64)
 
 
 def listed(states: Ints) -> str:
-    """States to be read by people: a long list is cut."""
+    """Return a list of states for a message; a long one is cut."""
     shown = ", ".join(str(s) for s in states[:SHOWN].tolist())
     noun = "state" if len(states) == 1 else "states"
     return f"{noun} {shown}" + (f" and {len(states) - SHOWN} more" if len(states) > SHOWN else "")
 
 
 def dense(model: EmpiricalModel, per_row: Floats) -> Floats:
-    """[S, A] with nan where there is no such pair, or none that can be taken."""
+    """Return numbers per row [R] as a table [S, A]; nan where the pair does not exist or its state is terminal."""
     exists = model.enabled & ~model.terminal[model.rows.state]
     table = np.full((model.num_states, model.num_actions), np.nan)
     table[model.rows.state[exists], model.rows.action[exists]] = per_row[exists]

@@ -6,15 +6,15 @@
     paper      the same with the printed requirement Phi.
     certified  ours: no W. Stop as soon as the sets prove a lower and an upper bound that are close enough.
 
-What is returned. Times v of the optimistic model are at most the true ones. The policy that has them there takes no
-more than v / (1 - eta v / 2) in truth: its optimistic dynamics are within eta of the true ones, so a step's average of
-v is off by eta / 2 times the span of v at most, where a step costs 1. With v = |v| the largest and the plans' own
-precision (far below eps), D_hat = |v| / (1 - eta |v| / 2), never more than the printed (1 + 2 eta |v|) |v|, whose proof
-needs the factor 1 + eps twice more.
+The bounds. The hitting times v of the optimistic model are at most the true ones. The true hitting time of the policy
+that attains them is at most v / (1 - eta v / 2): its optimistic dynamics are within eta of the true ones, so the
+expectation of v after a step has an error of at most eta / 2 times the span of v, and a step costs 1. With |v| the
+largest of them, and the plans' own precision far below eps, D_hat = |v| / (1 - eta |v| / 2). This never exceeds the
+printed (1 + 2 eta |v|) |v|, whose proof needs the factor 1 + eps twice more.
 
-`certified` needs far fewer samples, because mass that a row's set may move does not go across the MDP. With D_hat the
-hitting times of the frequencies seen, a function h = D_hat(., g) changes by at most D_hat(i, j) from j to i; so a
-row's average of h is off by at most what moving its plausible mass over those distances weighs
+`certified` needs far fewer samples, because the probability mass that a row's set may move goes to states nearby. Let
+D_hat be the hitting times of the frequencies. The function h = D_hat(., g) changes by at most D_hat(i, j) from j to i,
+so the error of a row's expectation of h is at most the cost of moving its plausible mass over these distances
 (`gosprl.sets.certificates.lipschitz_errors`). If that is at most x < 1 for every row, D_{sg} <= D_hat(s, g) / (1 - x).
 """
 
@@ -27,7 +27,7 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.applications import modest
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, listed, whole
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, listed, rounded_up
 from gosprl.errors import PrecisionError
 from gosprl.mdp.distances import OPTIMISTIC_ERROR, optimistic_times
 from gosprl.mdp.tabular import TabularMDP
@@ -35,35 +35,49 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import lipschitz_errors, model_errors, slack
 from gosprl.sets.intervals import Confidence
 
-SPREAD = 1.5  # errors of rows that vary fall as visits^(-1/2), of others as 1 / visits: expected in between
-GROWTH = 2.0  # times the visits that are asked for at once, at most
+SPREAD = 1.5  # errors fall as visits^(-1/2) for random rows, as 1 / visits for deterministic ones: in between
+GROWTH = 2.0  # the largest factor by which the need of a row grows at once
 
 
 @dataclass(frozen=True, eq=False)
 class Proved:
-    """What the sets prove about times; over the states that count."""
+    """Bounds on hitting times that the sets prove, between the states that count.
 
-    hat: TabularMDP  # the frequencies seen, as an MDP
-    times: Floats  # [S, S] its hitting times D_hat, inf where it has no way
-    longest: float  # the largest of them
-    off: Floats  # [R] the most that a row's average of a function with these distances may be off; inf if never visited
+    Attributes
+    ----------
+    hat
+        The frequencies, as an MDP.
+    times
+        [S, S] its hitting times D_hat, inf where it has no path.
+    longest
+        The largest of them.
+    off
+        [R] the largest error of a row's expectation of a function that changes by at most these distances; inf for a
+        counting row that was never visited.
+    """
+
+    hat: TabularMDP
+    times: Floats
+    longest: float
+    off: Floats
 
     @property
     def x(self) -> float:
+        """The largest error of a row."""
         return float(self.off.max())
 
     @property
     def upper(self) -> float:
-        """D is at most this."""
+        """An upper bound on D."""
         return self.longest / (1 - self.x) if self.x < 1 else math.inf
 
 
 def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
-    """What the sets of the rows `counting` prove, for the counts as they are."""
+    """Return what the sets of the rows `counting` [n] prove for the present counts."""
     hat = frequencies(model)
     try:
         times = hat.hitting_times()
-    except PrecisionError:  # too far for doubles, which is no reason to lose a run: nothing is proved
+    except PrecisionError:  # the times are too large for doubles: nothing is proved, and the run goes on
         times = np.full((model.num_states, model.num_states), np.inf)
     np.fill_diagonal(times, 0.0)
     states = np.unique(model.rows.state[counting])
@@ -79,7 +93,7 @@ def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
 
 
 def frequencies(model: EmpiricalModel) -> TabularMDP:
-    """The frequencies seen as dynamics; a state from which nothing was seen stays where it is."""
+    """Return the MDP whose dynamics are the frequencies; a state never left has a self-loop."""
     s, a, s_next, count = model.transitions()
     idle = np.setdiff1d(np.arange(model.num_states), s)
     p = count / model.visits[model.rows.index(s, a)]
@@ -89,22 +103,34 @@ def frequencies(model: EmpiricalModel) -> TabularMDP:
 
 
 def grow(visits: Ints, ratio: Floats, first: int) -> Ints:
-    """What to ask for of rows whose errors are `ratio` times too large: nothing more if that is 1 or less."""
+    """Return the samples needed in total of rows whose errors are `ratio` times the error allowed.
+
+    No more are needed where the ratio is at most 1; at least `first` where a row was never visited.
+
+    Parameters
+    ----------
+    visits
+        [n] int64, samples so far.
+    ratio
+        [n] error over the error allowed.
+    first
+        Samples of a row that was never visited.
+    """
     with np.errstate(over="ignore"):
         factor = np.minimum(ratio**SPREAD, GROWTH)
     more = np.ceil(np.maximum(visits, first) * factor).astype(np.int64)
     return np.where(ratio <= 1, 0, np.where(visits == 0, first, np.maximum(more, visits + 1)))
 
 
-class Timed(Rule):
-    """A rule that looks at the optimistic times between all states."""
+class DiameterRule(Rule):
+    """A rule that uses the optimistic hitting times between all states."""
 
     resets = True
-    values: Floats | None = None  # [S, S] as they were last time
+    values: Floats | None = None  # [S, S] when they were last computed
 
 
-class Proving(Timed):
-    """A rule that first asks for a few samples of every pair, then for what proofs by the sets lack."""
+class ProofRule(DiameterRule):
+    """A rule that needs a few samples of every pair first, then those that a proof by the sets lacks."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence) -> None:
         super().__init__(model, all_states)
@@ -112,19 +138,21 @@ class Proving(Timed):
         self.first = math.ceil(math.log(len(model.rows) * model.num_states)) + 2
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Return the samples needed in total of each of `rows`."""
         return np.maximum(self.pair[rows], self.first)
 
 
-class Certified(Proving):
-    """Until upper <= factor * lower."""
+class CertifiedDiameter(ProofRule):
+    """Samples until the sets prove upper <= factor * lower."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, factor: float) -> None:
         super().__init__(model, all_states, family)
         self.factor = factor
-        self.goal = (1 - 1 / factor) / 2  # for x: the other half is for the lower bound
+        self.goal = (1 - 1 / factor) / 2  # the x to aim at: the other half is for the lower bound
         self.proved: Proved | None = None
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Return more samples of the rows with large errors; None if the bounds are close enough."""
         counting = np.flatnonzero(self.counting)
         self.proved = proved = prove(model, self.family, counting)
         if proved.x < 2 * self.goal:
@@ -136,27 +164,36 @@ class Certified(Proving):
         return grow(model.visits, proved.off / self.goal, self.first)
 
 
-class Doubling(Timed):
-    """The paper's algorithm; `demand` says what estimating the model to eta / 2 takes."""
+class DoublingDiameter(DiameterRule):
+    """The paper's algorithm: the model to eta / 2 for W = 1, 2, 4, ...
+
+    Parameters
+    ----------
+    printed
+        delta of the printed requirement Phi; None for the certified estimation of the model.
+    """
 
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, epsilon: float, printed: float | None
     ) -> None:
         super().__init__(model, all_states)
-        self.family, self.epsilon, self.printed = family, epsilon, printed  # the latter: delta of Phi
+        self.family, self.epsilon, self.printed = family, epsilon, printed
         self.W = 1.0
 
     @property
     def eta(self) -> float:
+        """Twice the error of the model that is allowed for the present W."""
         return self.epsilon / self.W
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Return the samples needed in total of each of `rows`."""
         if self.printed is not None:
-            return whole(modest.requirement(model, rows, self.eta / 2, "l1", self.printed))
+            return rounded_up(modest.requirement(model, rows, self.eta / 2, "l1", self.printed))
         errors = model_errors(slack(model, self.family, rows), "l1")
         return modest.more_samples(model.visits[rows], errors / (self.eta / 2))
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Return the need for the next W; None if no optimistic time exceeds the present one."""
         self.values = optimistic_times(model, self.family, self.values)
         if largest(self.values, model, np.flatnonzero(self.counting)) <= self.W:
             return None
@@ -165,23 +202,40 @@ class Doubling(Timed):
 
 
 def largest(values: Floats, model: EmpiricalModel, counting: Ints) -> float:
-    """The largest time between states that count."""
+    """Return the largest of `values` [S, S] between the states of the rows `counting` [n]; 0 if there are none."""
     states = np.unique(model.rows.state[counting])
     return float(values[np.ix_(states, states)].max()) if states.size else 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DiameterEstimate(Answer):
-    """Bounds on the diameter, and the optimistic times between all states."""
+    """Bounds on the diameter, and the optimistic hitting times between all states.
 
-    diameter: float  # D_hat >= D; inf if nothing bounds it (yet)
-    lower: float  # D >= this
-    values: Floats  # [S, S] optimistic times from s to s': never more than the true ones
-    eta: float  # the model is within eta / 2 of the truth in the l1 norm, for every pair
-    errors: Floats  # [S, A] how far that is for each; nan where there is no such pair
+    Attributes
+    ----------
+    diameter
+        D_hat, an upper bound on D; inf if nothing bounds it yet.
+    lower
+        A lower bound on D.
+    values
+        [S, S] optimistic hitting times from s to s': at most the true ones.
+    eta
+        The l1 error of the model is at most eta / 2, for every pair.
+    errors
+        [S, A] the same for each pair; nan where the pair does not exist or its state was not discovered.
+    epsilon
+        As given, at most 1.
+    """
+
+    diameter: float
+    lower: float
+    values: Floats
+    eta: float
+    errors: Floats
     epsilon: float
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return the bounds and how close they are, as (name, value)."""
         allowed = factor(self.epsilon)
         got = 1.0 if self.diameter == self.lower else self.diameter / max(self.lower, 1e-300)
         return [
@@ -192,7 +246,7 @@ class DiameterEstimate(Answer):
 
 
 def factor(epsilon: float) -> float:
-    """(1 + 2 epsilon (1 + epsilon)) (1 + epsilon)."""
+    """Return (1 + 2 epsilon (1 + epsilon)) (1 + epsilon), the largest ratio of the upper to the lower bound."""
     return (1 + 2 * epsilon * (1 + epsilon)) * (1 + epsilon)
 
 
@@ -205,30 +259,59 @@ def estimate_diameter(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> DiameterEstimate:
     """Estimate the diameter from above: D <= D_hat <= (1 + 2 eps (1 + eps)) (1 + eps) D, with probability 1 - delta.
 
     Parameters
     ----------
+    system
+        A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
+        If the states are not known in advance (a Gymnasium environment), the system is taken to have the states
+        discovered; the guarantee says so. A reset from a terminal state counts as a step.
     epsilon
-        The accuracy; above 1 it is taken as 1.
+        The accuracy; larger than 1 means 1.
     rule
-        `"doubling"` (the paper's algorithm), `"paper"` (with its printed requirement, which is enormous) or
-        `"certified"` (far fewer steps for the same promise): see this module.
-    delta, confidence, options
-        Level and family of the confidence sets, which collector and certificate share; other options of the collector.
+        `"doubling"` (the paper's algorithm), `"paper"` (the same with the printed requirement, which is enormous) or
+        `"certified"` (far fewer steps for the same guarantee).
+    delta, confidence
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets, for the strategy and for the
+        certificate.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer says what is proved by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
 
-    A system that does not have all its states in advance (a Gymnasium environment) is taken to have those found. The
-    reset from a terminal state counts as a step.
+    Returns
+    -------
+    A `DiameterEstimate`. Its guarantee: at level delta, lower <= D <= diameter.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> toy = gosprl.envs.make("toy3", nu=0.5)
+    >>> answer = gosprl.applications.estimate_diameter(toy, 1.0, rule="certified", seed=0)
+    >>> bool(answer.lower <= toy.diameter() <= answer.diameter), str(answer.guarantee)
+    (True, 'delta=0.1: lower <= D <= diameter')
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     epsilon, family = min(1.0, _checks.positive("epsilon", epsilon)), walk.family()
-    rules: dict[str, Callable[[EmpiricalModel, bool], Timed]] = {
-        "certified": lambda model, all_states: Certified(model, all_states, family, factor(epsilon)),
-        "doubling": lambda model, all_states: Doubling(model, all_states, family, epsilon, None),
-        "paper": lambda model, all_states: Doubling(model, all_states, family, epsilon, delta),
+    rules: dict[str, Callable[[EmpiricalModel, bool], DiameterRule]] = {
+        "certified": lambda model, all_states: CertifiedDiameter(model, all_states, family, factor(epsilon)),
+        "doubling": lambda model, all_states: DoublingDiameter(model, all_states, family, epsilon, None),
+        "paper": lambda model, all_states: DoublingDiameter(model, all_states, family, epsilon, delta),
     }
     made, result = walk.run(system, _checks.choice("rule", rule, rules))
     model, counting = result.model, np.flatnonzero(made.counting)
@@ -237,7 +320,7 @@ def estimate_diameter(
     lower = largest(values, model, counting)
     eta = 2 * float(np.nanmax(errors, initial=0.0)) if counting.size else 4.0
     upper = prove(model, family, counting).upper
-    longest = lower * (1 + 2 * OPTIMISTIC_ERROR)  # what the optimistic policies take in their own dynamics at most
+    longest = lower * (1 + 2 * OPTIMISTIC_ERROR)  # upper bound on the policies' times in their optimistic dynamics
     if eta * longest < 2:
         upper = min(upper, longest / (1 - eta * longest / 2))
     return DiameterEstimate(
@@ -253,7 +336,7 @@ def estimate_diameter(
 
 
 def among(rule: Rule, model: EmpiricalModel) -> str:
-    """What is taken for granted where states are discovered by walking."""
+    """Return the assumption about states that were not discovered, as the end of a sentence; "" if there is none."""
     if rule.all_states:
         return ""
     missing = np.flatnonzero(~model.is_discovered)

@@ -1,29 +1,28 @@
 """Goal-free cost-free exploration (section and appendix of that name): explore once, then plan for any goal and costs.
 
-After the walk, `policy(goal, costs)` is optimal in the frequencies seen, and within epsilon of the best in truth, for
-every goal and all costs in [c_min, 1]. With c_min = 0 the best may be a policy that never arrives, where waiting is
-free; then theta >= 1 must be given, and epsilon is by how much it may cost more than the best of the policies that
-take at most theta D_{s,g} steps on average. Costs are planned for with omega added to each, omega = epsilon /
-(2 theta D): half of epsilon pays for that, half for what is not known.
+After the walk, `policy(goal, costs)` is optimal for the frequencies, and its true cost is within epsilon of the
+optimum, for every goal and all costs in [c_min, 1]. With c_min = 0, a policy that waits for ever where that is free and
+never reaches the goal may be optimal. Then theta >= 1 must be given, and policies are compared with the best of those
+that take at most theta D_{s,g} steps on average. Plans add omega = epsilon / (2 theta D) to each cost: half of epsilon
+is for that, half for the errors of the model.
 
-Two rules for how many samples that takes:
+Two rules for how many samples are needed:
 
-    certified  ours: until the sets themselves prove epsilon.
-    paper      phi(D, omega) of every pair, with the paper's constant alpha, which it leaves open: nothing is promised
-               by it but what the certificate `proved` says. D is given, or estimated first, as in
-               `gosprl.applications.diameter`.
+    certified  ours: until the sets prove epsilon.
+    paper      alpha phi(D, omega) of every pair. The paper does not give the constant alpha, so nothing is promised but
+               the certificate `proved`. D is given, or estimated first, as in `gosprl.applications.diameter`.
 
-The certificate. Let costs be in [omega, C] and V the least cost of going to g, in the frequencies seen or in truth. A
-way from i by j to g costs at most C times the steps from i to j more than V(j), so V(i) - V(j) <= C D(i, j): a row's
-average of V is off by at most C e, where e is what moving the row's plausible mass over the distances D weighs
-(`gosprl.sets.certificates.lipschitz_errors`). With D_hat the distances of the frequencies seen, the true ones are at
-most D_hat / (1 - e). Each step costs omega at least, so with x = C e / omega < 1
+The certificate. Let costs be in [omega, C], and V the least cost of reaching g, for the frequencies or the true
+dynamics. To go from i to j first costs at most C times the steps from i to j, so V(i) - V(j) <= C D(i, j). Hence the
+error of a row's expectation of V is at most C e, where e is the cost of moving the row's plausible mass over the
+distances D (`gosprl.sets.certificates.lipschitz_errors`). With D_hat the distances of the frequencies, the true ones
+are at most D_hat / (1 - e). Each step costs at least omega, so with x = C e / omega < 1
 
-    the policy costs at most V_hat / (1 - x) in truth, and the best at least V_hat (1 - x / (1 - e)):
-    it is off by at most C |D_hat| (x / (1 - x) + x / (1 - e)).
+    the policy's true cost is at most V_hat / (1 - x), and the optimum is at least V_hat (1 - x / (1 - e)):
+    their difference is at most C |D_hat| (x / (1 - x) + x / (1 - e)).
 
-That is for all costs and goals at once, and V_hat is as close to what the policy costs in truth. It is not tight:
-distances and row errors are at their worst together.
+That holds for all costs and goals at once, and V_hat is as close to the policy's true cost. It is not tight: the
+largest distance and the largest row errors are taken together.
 """
 
 import math
@@ -36,9 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, whole
-from gosprl.applications.diameter import Certified as CertifiedDiameter
-from gosprl.applications.diameter import Proved, Proving, among, grow, prove
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, rounded_up
+from gosprl.applications.diameter import CertifiedDiameter, ProofRule, Proved, among, grow, prove
 from gosprl.errors import InputError
 from gosprl.mdp.rows import Rows
 from gosprl.mdp.tabular import TabularMDP
@@ -49,30 +47,30 @@ from gosprl.planning.workspace import as_sets
 from gosprl.sets.intervals import Confidence
 from gosprl.sets.known import Known
 
-ESTIMATED = 1.25  # times the diameter at most, where the paper's rule has to estimate it first
-SPARE = 1e-3  # the part of epsilon that is kept for rounding, and for the precision of the times between states
+ESTIMATED = 1.25  # the largest ratio of the bounds on the diameter, if the paper's rule has to estimate it first
+SPARE = 1e-3  # the proportion of epsilon that is kept for rounding and for the precision of the hitting times
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked for."""
+    """The arguments of `explore_all_goals` that define the objective; `diameter` is None if it is not known."""
 
     epsilon: float
     c_min: float
     theta: float
-    diameter: float | None  # if it is known
+    diameter: float | None
 
     def perturbation(self, D: float) -> float:
-        """What is added to all costs, with D an upper bound on the diameter; 0 if c_min is enough."""
+        """Return what plans add to all costs, with D an upper bound on the diameter; 0 if c_min is enough."""
         omega = self.epsilon / (2 * self.theta * max(1.0, D))  # D is 0 if there is only one state
         return omega if omega > self.c_min else 0.0
 
     def omega(self, D: float) -> float:
-        """The least cost that is planned with."""
+        """Return the least cost that plans use, with D an upper bound on the diameter."""
         return max(self.c_min, self.perturbation(D))
 
     def proves(self, proved: Proved) -> float:
-        """The epsilon that is proved; inf if nothing is."""
+        """Return the epsilon that is proved; inf if none is."""
         D = proved.upper if self.diameter is None else self.diameter
         if not math.isfinite(D):
             return math.inf
@@ -84,7 +82,7 @@ class Task:
         return C * proved.longest * (x / (1 - x) + x / (1 - e)) + (added * self.theta * D if added else 0.0)
 
     def row_error(self, proved: Proved) -> float:
-        """The e of every row that would do."""
+        """Return the error e that would be small enough if every row had it."""
         D = self.diameter or min(proved.upper, 2 * proved.longest)
         added, omega = self.perturbation(D), self.omega(D)
         room = (1 - SPARE) * self.epsilon - (added * self.theta * D if added else 0.0)
@@ -92,14 +90,15 @@ class Task:
         return B / (2 + B) * omega / (1 + added)
 
 
-class Certified(Proving):
-    """Until the sets prove epsilon."""
+class CertifiedPolicies(ProofRule):
+    """Samples until the sets prove epsilon."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, task: Task) -> None:
         super().__init__(model, all_states, family)
         self.task = task
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Return more samples of the rows with large errors; None if epsilon is proved."""
         proved = prove(model, self.family, np.flatnonzero(self.counting))
         if self.task.proves(proved) <= (1 - SPARE) * self.task.epsilon:
             return None
@@ -110,7 +109,7 @@ class Certified(Proving):
 
 
 def phi(X: float, y: float, epsilon: float, delta: float, support: int, states: int, actions: int) -> float:
-    """The paper's allocation, without its constant: samples of every pair for diameter X and least cost y."""
+    """Return the paper's allocation without its constant: samples of every pair for diameter X and least cost y."""
     log_eps, log = math.log(X * states * actions / (y * epsilon * delta)), math.log(X * states * actions / (y * delta))
     return (
         X**3 * support / (y * epsilon**2) * log_eps
@@ -119,8 +118,8 @@ def phi(X: float, y: float, epsilon: float, delta: float, support: int, states: 
     )
 
 
-class Printed(CertifiedDiameter):
-    """alpha phi(D, omega) of every pair; D estimated first, unless it is given."""
+class PaperPolicies(CertifiedDiameter):
+    """alpha phi(D, omega) samples of every pair; D is estimated first, unless it is given."""
 
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, task: Task, delta: float, alpha: float
@@ -130,6 +129,7 @@ class Printed(CertifiedDiameter):
         self.diameter = task.diameter
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Return the need for the diameter, then that of the allocation; None if it is met."""
         if self.diameter is None:
             need = super().proceed(model)
             if need is not None:
@@ -142,12 +142,12 @@ class Printed(CertifiedDiameter):
         task, D = self.task, max(1.0, self.diameter)
         sizes = (support, model.num_states, model.num_actions)
         asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
-        need = whole(np.full(len(model.rows), asked))
+        need = rounded_up(np.full(len(model.rows), asked))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
 
 
 def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float) -> Floats:
-    """[R] the cost of each row, from costs [S] or [S, A], which are checked; by default 1."""
+    """Return the cost of each row [R] from costs [S] or [S, A], after checking them; 1 for None."""
     if costs is None:
         return np.ones(len(rows))
     cost = costs_by_row(costs, rows)
@@ -155,38 +155,70 @@ def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float) -> Floats:
     if bad.size:
         raise InputError(
             f"costs: expected costs in [c_min, 1] = [{c_min:g}, 1], got {cost[bad[0]]:g} at (s, a) = "
-            f"{rows.pair(int(bad[0]))}; divide larger ones by their maximum, explore with a smaller c_min for "
-            "smaller ones"
+            f"{rows.pair(int(bad[0]))}; divide costs above 1 by their maximum, explore with a smaller c_min for "
+            "smaller costs"
         )
     return np.ascontiguousarray(cost)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explored(Answer):
-    """Plans for any goal and costs, without another step."""
+    """Near-optimal policies for any goal and costs, without another step.
+
+    Attributes
+    ----------
+    model
+        The `EmpiricalModel` of the walk.
+    epsilon
+        As given.
+    proved
+        Upper bound on the difference of a policy's true cost to the optimum, for all goals and costs; inf if nothing is
+        proved.
+    diameter
+        An upper bound on D.
+    c_min, theta
+        As given.
+    """
 
     model: EmpiricalModel
-    epsilon: float  # asked for
-    proved: float  # by how much policies may be worse than promised at most; inf if nothing is proved
-    diameter: float  # D is at most this
+    epsilon: float
+    proved: float
+    diameter: float
     c_min: float
     theta: float
-    _known: TabularMDP  # the frequencies seen
-    _added: float  # to all costs
+    _known: TabularMDP  # the frequencies
+    _added: float  # what plans add to all costs
 
     def policy(self, goal: int, costs: ArrayLike | None = None) -> Ints:
-        """[S] the action to take in each state to go to `goal`; -1 where no way there was seen.
+        """Return a near-optimal policy for reaching a goal.
 
+        Parameters
+        ----------
+        goal
+            Index of the state to reach.
         costs
-            Of each step, [S] or [S, A], in [c_min, 1]; by default 1.
+            Costs of a step, [S] or [S, A], in [c_min, 1]; by default 1.
+
+        Returns
+        -------
+        [S] int64, the action to take in each state; -1 where the samples have no path to the goal.
         """
         rows = self._plan(goal, costs)
         return np.where(rows < 0, -1, self._known.rows.action[rows])
 
     def values(self, goal: int, costs: ArrayLike | None = None) -> Floats:
-        """[S] what `policy(goal, costs)` costs from each state on average, by the frequencies seen.
+        """Return the expected cost of `policy(goal, costs)` from each state, for the frequencies.
 
-        With c_min, within `proved` of what it costs in truth.
+        With c_min > 0, the true cost differs by at most `proved`.
+
+        Parameters
+        ----------
+        goal, costs
+            As in `policy`.
+
+        Returns
+        -------
+        [S] float64, inf where the samples have no path to the goal.
         """
         rows = self._plan(goal, costs)
         values = np.where(rows < 0, np.inf, 0.0)
@@ -198,6 +230,7 @@ class Explored(Answer):
         return values
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return what is proved of the policies, and of the diameter, as (name, value)."""
         among = f" of those that take at most {self.theta:g} times as long as they must" if self._added else ""
         optimal = f"within {self.proved:.4g} of the best{among}" if math.isfinite(self.proved) else "nothing is proved"
         return [
@@ -214,7 +247,10 @@ class Explored(Answer):
         return row_costs(costs, self._known.rows, self.c_min)
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
-        """[S] the rows to take, by linear solves: what `gosprl.plan` counts as equally good adds up on long ways."""
+        """Return the rows to take, [S], -1 where there is no path.
+
+        By exact policy iteration: `gosprl.plan` has a tolerance for ties, and such differences add up on long paths.
+        """
         from gosprl import _kernels
 
         S, sets = self._known.num_states, self._sets
@@ -243,40 +279,70 @@ def explore_all_goals(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> Explored:
     """Explore until near-optimal policies for any goal and any costs can be planned without another step.
 
     Parameters
     ----------
+    system
+        A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
+        If the states are not known in advance (a Gymnasium environment), the system is taken to have the states
+        discovered; the guarantee says so. A reset from a terminal state counts as a step.
     epsilon
-        How much more than the best a policy may cost, from any state.
+        The largest difference allowed between a policy's expected cost and the optimum, from any state.
     c_min, theta
-        The least cost that will be asked for, in (0, 1]; or, for costs that may be 0, theta >= 1: policies are compared
-        with those that take at most theta times the fewest steps on average. One of the two must be given.
+        The least cost that will be asked for, in (0, 1]; or, for costs that may be 0, theta >= 1: policies are then
+        compared with those that take at most theta times the fewest steps on average. One of the two must be given.
     rule
         `"certified"` (until the sets prove epsilon) or `"paper"` (alpha phi(D, omega) samples of every pair).
     diameter
-        The diameter or an upper bound on it, if it is known. Without, it is bounded by what was collected.
+        The diameter or an upper bound on it, if it is known. By default, an upper bound is computed from the samples.
     alpha
-        The constant of the paper's allocation, by default 1; the paper does not say which is enough. What is needed
-        grows in proportion: phi itself is of the order of D^3 / (omega epsilon^2) samples of every pair.
-    delta, confidence, options
-        Level and family of the confidence sets, which collector and certificate share; other options of the collector.
+        The constant of the paper's allocation, by default 1; the paper does not give it. The need is proportional to
+        it: phi itself is of the order of D^3 / (omega epsilon^2) samples of every pair.
+    delta, confidence
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets, for the strategy and for the
+        certificate.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer says what is proved by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
 
-    A system that does not have all its states in advance (a Gymnasium environment) is taken to have those found. The
-    reset from a terminal state counts as a step.
+    Returns
+    -------
+    An `Explored`, with `policy(goal, costs)` and `values(goal, costs)`. Its guarantee: at level delta, every policy is
+    within `proved` of the best.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> toy = gosprl.envs.make("toy3", nu=0.5)
+    >>> explored = gosprl.applications.explore_all_goals(toy, 3.0, c_min=1.0, seed=0)
+    >>> bool(explored.proved <= 3), explored.policy(goal=1).tolist()
+    (True, [0, 0, 0])
     """
     task = _task(epsilon, c_min, theta, diameter)
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     family = walk.family()
     if alpha is not None and rule == "certified":
-        raise InputError("alpha: the constant of the paper's allocation; with rule='certified' there is none")
+        raise InputError("alpha: only with rule='paper', whose allocation it multiplies")
     constant = 1.0 if alpha is None else _checks.positive("alpha", alpha)
     rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
-        "certified": lambda model, all_states: Certified(model, all_states, family, task),
-        "paper": lambda model, all_states: Printed(model, all_states, family, task, delta, constant),
+        "certified": lambda model, all_states: CertifiedPolicies(model, all_states, family, task),
+        "paper": lambda model, all_states: PaperPolicies(model, all_states, family, task, delta, constant),
     }
     made, result = walk.run(system, _checks.choice("rule", rule, rules))
     proved = prove(result.model, family, np.flatnonzero(made.counting))
@@ -297,6 +363,7 @@ def explore_all_goals(
 
 
 def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) -> Task:
+    """Return the objective, after checking its arguments."""
     epsilon = _checks.positive("epsilon", epsilon)
     c_min = _checks.number("c_min", c_min)
     if not 0 <= c_min <= 1:
@@ -305,8 +372,8 @@ def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) ->
         raise InputError(f"theta: expected a number >= 1, or inf, got {theta!r}")
     if c_min == 0 and math.isinf(theta):
         raise InputError(
-            "c_min, theta: with c_min = 0 and theta = inf, the best policy may be one that waits for ever where that "
-            "is free and never arrives, which no number of samples leads to; give c_min > 0, or a finite theta >= 1"
+            "c_min, theta: expected c_min > 0 or a finite theta >= 1; with c_min = 0 and theta = inf, a policy that "
+            "waits for ever where that is free, and never reaches the goal, may be optimal"
         )
     if diameter is not None and _checks.positive("diameter", diameter) < 1:
         raise InputError(f"diameter: expected at least 1 step, got {diameter:g}")

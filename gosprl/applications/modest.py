@@ -1,15 +1,15 @@
 """Model estimation (section "Model Estimation (MODEST)" and its appendix): p_hat within eta of p, for every pair.
 
-Three rules for how many samples that takes:
+Three rules for how many samples are needed:
 
-    certified   ours: more of a pair exactly while its confidence set allows an error above eta
+    certified   ours: more of a pair exactly as long as its confidence set allows an error above eta
     paper       the printed requirement Phi(X, Y), with its constants, from the frequencies seen so far:
                     57 X^2 / eta^2 log^2(8 e X sqrt(2 S A) / (sqrt(delta) eta)) + 24 Y / eta log(24 Y S A / (delta eta))
                 with X = sum of sigma(s'), Y = S in the l1 norm; X = max of sigma(s'), Y = 1 entry by entry (RMODEST).
                 (The main text squares X inside the logarithm as well; the lemma in the appendix gives this.)
-    decreasing  the paper's experiments: alpha_b Phi for eta = 1, when that is met for half of it, and so on
+    decreasing  the paper's experiments: alpha_b Phi for eta = 1; when that is met, for half of it, and so on
 
-All end with a certificate: how far p_hat may be off by the confidence sets, for every pair, whatever the rule was.
+With every rule the answer has a certificate: the largest error of p_hat that the confidence sets allow, for every pair.
 """
 
 import math
@@ -21,39 +21,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, whole
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, rounded_up
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import NORMS, model_errors, slack
 from gosprl.sets.intervals import Confidence
 
-ALPHA = {"paper": 1.0, "decreasing": 0.01}  # of Phi, by default: as proved, and as in the paper's experiments
+ALPHA = {"paper": 1.0, "decreasing": 0.01}  # default multiplier of Phi: as proved, and as in the paper's experiments
 
 
-class Certified(Rule):
-    """More samples of a row exactly while its set allows an error above eta."""
+class CertifiedModel(Rule):
+    """More samples of a row exactly as long as its set allows an error above eta."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, eta: float, norm: str) -> None:
         super().__init__(model, all_states)
         self.family, self.eta, self.norm = family, eta, norm
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Return the samples needed in total of each of `rows`."""
         errors = model_errors(slack(model, self.family, rows), self.norm)
         return more_samples(model.visits[rows], errors / self.eta)
 
 
 def more_samples(visits: Ints, ratio: Floats) -> Ints:
-    """What to ask for in total if errors are `ratio` times what they should be: nothing more if that is 1 or less.
+    """Return the samples needed in total of rows whose errors are `ratio` times the error allowed.
 
-    Where errors fall as 1 / visits or more slowly, ratio * visits is not too many, and the last of them are asked for
-    one by one. They may fall faster, as caps on the others count anew after a new successor; but what was asked for is
-    looked at again after every attempt.
+    No more are needed where the ratio is at most 1. Where errors fall as 1 / visits or more slowly, ratio * visits is
+    not too many, and the last samples are needed one by one. Errors may fall faster, as a new successor renews the caps
+    on the unseen ones; but the need is computed again after every attempt.
+
+    Parameters
+    ----------
+    visits
+        [n] int64, samples so far.
+    ratio
+        [n] error over the error allowed.
     """
-    return np.where(ratio <= 1, 0, np.maximum(whole(np.minimum(ratio, 2.0) * visits), visits + 1))
+    return np.where(ratio <= 1, 0, np.maximum(rounded_up(np.minimum(ratio, 2.0) * visits), visits + 1))
 
 
-class Printed(Rule):
-    """alpha Phi samples of every pair, for an eta that is halved from `begin` on until it is small enough."""
+class PaperModel(Rule):
+    """alpha Phi samples of every pair, for an error that is halved from `begin` on down to eta."""
 
     def __init__(
         self, model: EmpiricalModel, all_states: bool, eta: float, norm: str, delta: float, alpha: float, begin: float
@@ -63,9 +71,11 @@ class Printed(Rule):
         self.norm, self.delta, self.alpha = norm, delta, alpha
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        return whole(self.alpha * requirement(model, rows, self.eta, self.norm, self.delta))
+        """Return the samples needed in total of each of `rows`."""
+        return rounded_up(self.alpha * requirement(model, rows, self.eta, self.norm, self.delta))
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Return the need for half of the error; None if eta is reached."""
         if self.eta <= self.target:
             return None
         self.eta = max(self.target, self.eta / 2)
@@ -73,7 +83,7 @@ class Printed(Rule):
 
 
 def phi(X: Floats, Y: float, eta: float, delta: float, states: int, actions: int) -> Floats:
-    """The printed Phi(X, Y), before rounding up; X [n]."""
+    """Return the printed Phi(X, Y) [n], before rounding up; X [n]."""
     pairs = states * actions
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logarithm = np.log(8 * math.e * X * math.sqrt(2 * pairs) / (math.sqrt(delta) * eta))
@@ -82,7 +92,7 @@ def phi(X: Floats, Y: float, eta: float, delta: float, states: int, actions: int
 
 
 def requirement(model: EmpiricalModel, rows: Ints, eta: float, norm: str, delta: float) -> Floats:
-    """[n] Phi of each of `rows`, for the frequencies seen so far; those never visited have no variance yet."""
+    """Return Phi [n] of each of `rows` for the frequencies so far; a row never visited has no variance yet."""
     ptr, _, count, _ = model.stored(rows)
     p_hat = count / np.repeat(np.maximum(model.visits[rows], 1), np.diff(ptr))
     sigma, row = np.sqrt(p_hat * (1 - p_hat)), np.repeat(np.arange(len(rows)), np.diff(ptr))
@@ -92,7 +102,7 @@ def requirement(model: EmpiricalModel, rows: Ints, eta: float, norm: str, delta:
 
 
 def certificate(model: EmpiricalModel, family: Confidence, counting: NDArray[np.bool_], norm: str) -> Floats:
-    """[S, A] how far p_hat may be off by the sets; nan where there is no such pair, or none of those `counting` [R]."""
+    """Return the largest error of p_hat that the sets allow, [S, A]; nan except for the rows `counting` [R]."""
     errors, rows = np.full(len(model.rows), np.nan), np.flatnonzero(counting)
     errors[rows] = model_errors(slack(model, family, rows), norm)
     return dense(model, errors)
@@ -100,15 +110,29 @@ def certificate(model: EmpiricalModel, family: Confidence, counting: NDArray[np.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelEstimate(Answer):
-    """The estimated dynamics and how far they may be off."""
+    """Estimated dynamics, with bounds on their errors.
 
-    model: EmpiricalModel  # p_hat(s, a), dense(), transitions()
-    eta: Floats  # [S, A] |p_hat - p| is at most this; nan where there is no such pair
+    Attributes
+    ----------
+    model
+        The `EmpiricalModel`: `p_hat(s, a)`, `dense()`, `transitions()`.
+    eta
+        [S, A] the error |p_hat - p| of each pair is at most this; nan where the pair does not exist or its state was
+        not discovered.
+    norm, rule
+        As given.
+    target
+        The error asked for.
+    """
+
+    model: EmpiricalModel
+    eta: Floats
     norm: str
     rule: str
     target: float
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return the largest error and the rule, as (name, value)."""
         norm = "the l1 norm" if self.norm == "l1" else "each entry"
         known = self.eta[~np.isnan(self.eta)]
         worst = f"{known.max():.4g} at worst" if known.size else "nothing was visited"
@@ -131,32 +155,62 @@ def estimate_model(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> ModelEstimate:
     """Estimate the dynamics of every pair to within `eta`, with probability at least 1 - delta.
 
     Parameters
     ----------
+    system
+        A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
     eta
-        How far p_hat(.|s, a) may be off, for every pair.
+        The largest error of p_hat(.|s, a) allowed, for every pair.
     norm
-        `"l1"`: the sum over all next states (MODEST); `"max"`: each entry (RMODEST).
+        The error is the sum over all next states (`"l1"`, MODEST) or the largest entry (`"max"`, RMODEST).
     rule
-        How many samples are asked for: `"certified"`, `"paper"` or `"decreasing"`; see this module.
+        The number of samples: `"certified"` (until the confidence sets prove eta), `"paper"` (the printed requirement)
+        or `"decreasing"` (the printed requirement for 1, 1/2, 1/4, ... down to eta).
     alpha_b
-        Multiplies the printed requirement: by default 1 with `"paper"`, 0.01 with `"decreasing"`. Below 1 only the
-        certificate `eta` says how far the estimate may be off.
-    delta, confidence, options
-        Level and family of the confidence sets, which collector and certificate share; other options of the collector.
+        Multiplier of the printed requirement: by default 1 with `"paper"`, 0.01 with `"decreasing"`. Below 1, only the
+        certificate `eta` of the answer bounds the error.
+    delta, confidence
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets, for the strategy and for the
+        certificate.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer says what is proved by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
+
+    Returns
+    -------
+    A `ModelEstimate`. Its guarantee: at level delta, every |p_hat - p| is at most its `eta`.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> answer = gosprl.applications.estimate_model(gosprl.envs.make("riverswim6"), 0.5, seed=0)
+    >>> bool(answer.eta.max() <= 0.5), str(answer.guarantee)
+    (True, 'delta=0.1: every |p_hat - p| is at most its eta')
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     eta, family = _checks.positive("eta", eta), walk.family()
     _checks.choice("norm", norm, NORMS)
     rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
-        "certified": lambda model, all_states: Certified(model, all_states, family, eta, norm),
-        "paper": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, eta),
-        "decreasing": lambda model, all_states: Printed(model, all_states, eta, norm, delta, alpha, 1.0),
+        "certified": lambda model, all_states: CertifiedModel(model, all_states, family, eta, norm),
+        "paper": lambda model, all_states: PaperModel(model, all_states, eta, norm, delta, alpha, eta),
+        "decreasing": lambda model, all_states: PaperModel(model, all_states, eta, norm, delta, alpha, 1.0),
     }
     rule_of = _checks.choice("rule", rule, rules)
     alpha = _alpha(rule, alpha_b)
@@ -173,8 +227,9 @@ def estimate_model(
 
 
 def _alpha(rule: str, alpha_b: float | None) -> float:
+    """Return the multiplier of the printed requirement, after checking it."""
     if alpha_b is None:
         return ALPHA.get(rule, 1.0)
     if rule == "certified":
-        raise InputError("alpha_b: multiplies the printed requirement; with rule='certified' there is none")
+        raise InputError("alpha_b: only with rule='paper' or 'decreasing', whose printed requirement it multiplies")
     return _checks.positive("alpha_b", alpha_b)

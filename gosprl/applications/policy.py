@@ -1,28 +1,30 @@
 """PAC policy learning (appendix "PAC-Policy Learning"): an epsilon-optimal policy for discounted rewards.
 
-Phases in the style of BESPOKE (Zanette, Kochenderfer and Brunskill, 2019), whose queries the collector answers. Its
-constants could not be had, and its guarantee is not the one used here. A phase:
+Phases in the style of BESPOKE (Zanette, Kochenderfer and Brunskill, 2019); the collector takes the samples that it
+asks for. The constants of BESPOKE were not available, and its guarantee is not used here. A phase:
 
-1. Bounds. `upper` is the value of the best dynamics and rewards in their sets, `lower` what the policy that is best by
-   the frequencies and mean rewards seen earns under the worst. If upper - lower <= epsilon everywhere, that is it: with
-   probability 1 - delta, lower <= V^policy <= V* <= upper.
-2. Allocation. The next gap to aim at is half of this one, or epsilon. Let w be the discounted visits of a policy, CI
-   what a row's reward and average of the value may be off, which falls as A(s, a) / sqrt(n(s, a)), and loss what taking
-   a row costs by what was seen. The policy may earn sum w CI more than it seems to, or less, and seems to earn
-   sum w loss less than the best. So: the least sum of n such that sum w (CI - loss), for all w and from every state,
-   is less than now by as much as the gap should be. That is BESPOKE's requirement on near-optimal policies, with each
-   policy's distance from the best in place of one threshold. It is a convex program in 1 / sqrt(n), with one constraint
-   for each w; the w that matter are found one after the other, by policy iteration for rewards CI - loss.
-3. Collect that, and again.
+1. Bounds. `policy` is optimal for the frequencies and the mean rewards. `upper` is the optimal value under the best
+   dynamics and rewards in their sets, `lower` the policy's value under the worst. Stop if upper - lower <= epsilon in
+   all states: with probability 1 - delta, lower <= V^policy <= V* <= upper.
+2. Allocation. The next gap to aim at is half of the present one, or epsilon if that is larger. For a policy with
+   discounted visits w, let CI be the largest error of a row's reward and expected value, which falls as
+   A(s, a) / sqrt(n(s, a)), and loss the loss of value when a row is taken, for the frequencies. The policy's value has
+   an error of at most sum w CI, and its estimate is sum w loss below the optimum. So: minimise the sum of n such that
+   sum w (CI - loss), for all w and from every state, falls as much as the gap should. That is BESPOKE's requirement on
+   near-optimal policies, with each policy's distance from the optimum in place of one threshold. It is a convex program
+   in 1 / sqrt(n) with one constraint for each w; the w that matter are generated one after the other, by policy
+   iteration for the rewards CI - loss.
+3. Collect these samples, and begin the next phase.
 
-A pair that only bad policies visit gets nothing more: that is what is saved against uniform sampling.
+A pair that only bad policies visit gets no more samples: that is what is saved against uniform sampling.
 
 Discounting as a stochastic shortest path: every step ends in an extra goal with probability 1 - gamma. Costs are then
 2 - r for the best case and 1 + r for the worst, both minimised by nature, so the planner's certificate bounds both.
-Terminal states are worth nothing; what a reset leads to is not planned with.
+Terminal states have value 0; what a reset leads to is not planned with.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,30 +42,30 @@ from gosprl.sets.certificates import average_errors, mean_intervals, slack
 from gosprl.sets.intervals import Confidence, Intervals
 
 ALLOCATIONS = ("bespoke", "uniform")
-CUTS = 30  # rounds of looking for a w that is worse than those known
-STARTS = 5  # of the states it may begin in, how many are looked at in a round
-POLICIES = 100
-ROUNDS, CLOSE = 2000, 1e-4  # of the convex program: steps of its duals at most, and how nearly it is solved
-PLAY = 1.005  # by how much a constraint may be violated by one not yet found
-GROWTH = 4.0  # samples of a pair after a phase, as a multiple of those before, at most
+CUTS = 30  # the largest number of rounds of generating constraints
+STARTS = 5  # constraints generated in a round, one for each of the worst starting states
+POLICIES = 100  # the largest number of iterations of policy iteration
+ROUNDS, CLOSE = 2000, 1e-4  # of the convex program: the largest number of dual steps, and its relative precision
+PLAY = 1.005  # the factor by which constraints not yet generated may be violated
+GROWTH = 4.0  # the largest factor by which the need of a pair grows in a phase
 ROUNDING = 1e-13  # residuals, relative to the largest value, that plans can reach
 FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S P / delta)
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What is known of values for the counts as they are."""
+    """Bounds on values for the present counts."""
 
     rows: Ints  # [S] the policy
-    value: Floats  # [S] its value by what was seen
-    lower: Floats  # [S]
-    upper: Floats  # [S]
-    width: Floats  # [R] what a row's reward and average of the value may be off
-    loss: Floats  # [R] what taking a row instead of the policy's costs, by what was seen
+    value: Floats  # [S] its value for the frequencies
+    lower: Floats  # [S] lower bound on its value
+    upper: Floats  # [S] upper bound on the optimal value
+    width: Floats  # [R] the largest error of a row's reward and expected value
+    loss: Floats  # [R] loss of value if a row is taken instead of the policy's, for the frequencies
 
 
 class Discounted:
-    """The discounted problem over the counts of a model."""
+    """The discounted problem for the counts of a model."""
 
     def __init__(self, model: EmpiricalModel, family: Confidence, gamma: float, delta: float, scale: float) -> None:
         self.model, self.family, self.gamma, self.delta, self.scale = model, family, gamma, delta, scale
@@ -71,6 +73,7 @@ class Discounted:
         self.rows = Rows(np.append(rows.ptr, len(rows) + 1), np.append(rows.action, 0), rows.num_actions)
 
     def bounds(self, precision: float) -> Bounds:
+        """Return the policy and the bounds for the present counts; plans have the given relative precision."""
         model, gamma = self.model, self.gamma
         lower_r, mean, upper_r = self.rewards()
         sets = self._sets(self.family.intervals(model))
@@ -85,7 +88,7 @@ class Discounted:
         chosen[policy] = chosen[-1] = True
         lower = self._least(sets, 1 + lower_r, chosen, precision)[0] - 1 / (1 - gamma)
         moves = slack(model, self.family, np.arange(len(model.rows)))
-        # unseen mass may go to states never visited, whose value by what was seen says nothing: they may be worth all
+        # unseen mass may go to states never visited, for which `value` is meaningless: use the largest, or 0
         never = ~model.terminal & ~np.isin(np.arange(model.num_states), model.rows.state[model.visits > 0])
         above, _ = average_errors(moves, np.where(never, 1 / (1 - gamma), value))
         _, below = average_errors(moves, np.where(never, 0.0, value))
@@ -95,7 +98,10 @@ class Discounted:
         return Bounds(policy, value, np.maximum(lower, 0.0), np.minimum(upper, 1 / (1 - gamma)), width, loss)
 
     def rewards(self) -> tuple[Floats, Floats, Floats]:
-        """(lower, mean, upper) of each row's mean reward [R]; 1/2 where nothing was seen, 0 in terminal states."""
+        """Return lower end, estimate and upper end of each row's mean reward, [R] each.
+
+        The estimate is 1/2 for a row never visited; all three are 0 in terminal states.
+        """
         model = self.model
         visits = model.visits
         lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, self.delta, self.scale)
@@ -104,14 +110,14 @@ class Discounted:
         return np.where(ended, 0.0, lower), np.where(ended, 0.0, mean), np.where(ended, 0.0, upper)
 
     def transitions(self) -> Any:
-        """The frequencies as a sparse matrix [R, S]."""
+        """Return the frequencies as a sparse matrix [R, S]."""
         from scipy.sparse import csr_array
 
         sets = self._frequencies()
         return csr_array((sets.lower, sets.succ, sets.ptr), shape=(len(sets.each), self.model.num_states))
 
     def _frequencies(self) -> Intervals:
-        """Sets of one point; a row never visited, or of a terminal state, stays where it is."""
+        """Return the frequencies as sets of one point; rows never visited and terminal states have self-loops."""
         model, R = self.model, len(self.model.rows)
         ptr, succ, count, _ = model.stored()
         row = np.repeat(np.arange(R), np.diff(ptr))
@@ -126,7 +132,7 @@ class Discounted:
         return Intervals(ptr, succ[order], p[order], p[order], zeros, zeros)
 
     def _sets(self, given: Intervals) -> Any:
-        """The sets of a row with the extra goal, state S, among its successors; terminal states stay where they are."""
+        """Return the sets with the extra goal, state S, as a successor of each row; terminal states have self-loops."""
         gamma, model = self.gamma, self.model
         S, R = model.num_states, len(model.rows)
         ended = np.flatnonzero(model.terminal[model.rows.state])
@@ -147,7 +153,7 @@ class Discounted:
         return as_sets(self.rows, Intervals(ptr, succ[order], lower[order], upper[order], each, total))
 
     def _least(self, sets: Any, cost: Floats, enabled: NDArray[np.bool_], precision: float) -> tuple[Floats, Floats]:
-        """(values [S], of rows [R]) of the least cost until the goal, never above the optimum."""
+        """Return lower bounds on the least cost to the goal, of states [S] and of rows [R]."""
         S = self.model.num_states
         goal = np.arange(S + 1) == S
         costs = np.append(cost, 1.0)
@@ -158,7 +164,7 @@ class Discounted:
 
 
 def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
-    """[R] samples of each row, the fewest in all by which what policies may be off falls to `ratio` of what it is."""
+    """Return samples of each row [R]: the smallest sum for which the errors of all policies fall to `ratio` of now."""
     visits = np.maximum(problem.model.visits, 1).astype(float)
     A = bounds.width * np.sqrt(visits)
     cuts: list[tuple[Floats, float]] = []
@@ -175,9 +181,9 @@ def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
 
 
 def _worst_visits(P: Any, gamma: float, reward: Floats, policy: Ints, row_ptr: Ints) -> tuple[float, list[Floats]]:
-    """The largest w @ reward, and some discounted visits w [R] for which it is largest, by the state they begin in.
+    """Return the largest w @ reward over discounted visits w [R], and the w of the STARTS worst starting states.
 
-    They are those of one policy, found by policy iteration from `policy` [S] on; P [R, S], reward [R].
+    They are the visits of one policy, computed by policy iteration that begins with `policy` [S]; P [R, S], reward [R].
     """
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
@@ -192,20 +198,29 @@ def _worst_visits(P: Any, gamma: float, reward: Floats, policy: Ints, row_ptr: I
         if not better.any():
             break
         policy = np.where(better, best, policy)
-    found = []
+    worst = []
     for s in np.argsort(-v)[:STARTS]:
         w = np.zeros(R)
         w[policy] = factors.solve((np.arange(S) == s).astype(float), trans="T")
-        found.append(w)
-    return float(v.max()), found
+        worst.append(w)
+    return float(v.max()), worst
 
 
 def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
-    """The n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`; a [cuts, R], most [cuts].
+    """Return the n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`.
 
-    In x = 1 / sqrt(n) it is convex: its dual has one variable for each cut, and the x for given duals in closed form. A
-    dual grows while its cut is violated and shrinks while it has room: with one cut, x falls as its dual^(-1/3), and a
-    power of 3 would be right at once. Then all n grow by one factor until every cut holds.
+    In x = 1 / sqrt(n) the program is convex. Its dual has one variable for each cut, and x for given duals has a closed
+    form. A dual grows while its cut is violated and shrinks while it is slack: with one cut, x falls as dual^(-1/3), so
+    an exponent of 3 would be exact. At the end, all n are scaled by one factor until every cut holds.
+
+    Parameters
+    ----------
+    a
+        [cuts, R]
+    most
+        [cuts]
+    least
+        [R]
     """
     largest = 1 / np.sqrt(least)
     duals = 2 * least.sum() / most / len(a)
@@ -220,7 +235,7 @@ def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
 
 
 class Phases(Rule):
-    """Until upper - lower <= epsilon in all states that count."""
+    """Samples until upper - lower <= epsilon in all states that count."""
 
     def __init__(
         self,
@@ -237,9 +252,11 @@ class Phases(Rule):
         self.samples: list[Ints] = []  # [R] visits at the end of each phase
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Return the samples needed in total of each of `rows`: at least those of the first phase."""
         return np.maximum(self.pair[rows], self.first)
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
+        """Return the need of the next phase; None if epsilon is proved."""
         bounds = self.problem.bounds(self.precision)
         states = np.unique(model.rows.state[self.counting])
         gap = float((bounds.upper - bounds.lower)[states].max())
@@ -250,36 +267,57 @@ class Phases(Rule):
         if self.allocation == "uniform":
             fewest = int(visits[self.counting].min())
             return np.full(len(visits), math.ceil(fewest * min(GROWTH, max(1.05, (gap / self.epsilon) ** 2))))
-        bounds.width[~self.counting] = 0.0  # what was never found could be off by anything, and is never sampled
+        bounds.width[~self.counting] = 0.0  # rows of states not discovered cannot be sampled
         n = allocate(self.problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
         need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
-        if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds are wider than foreseen
+        if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds did not shrink as predicted
             wide = self.counting & (bounds.width > 0)
             need[wide] = np.ceil(1.02 * visits[wide]).astype(np.int64)
         return need
 
     @property
     def precision(self) -> float:
-        """Of plans: a thousandth of epsilon, but within what values are at all and what doubles can resolve."""
+        """The relative precision of plans: a thousandth of epsilon, limited to what doubles can resolve."""
         highest = 1 / (1 - self.problem.gamma)
         return max(1e-3 * min(self.epsilon, highest) / highest, ROUNDING * highest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearntPolicy(Answer):
-    """A policy, and bounds on what it earns and on the best."""
+    """A policy, with bounds on its value and on the optimal value.
 
-    policy: Ints  # [S] action; -1 where nothing is known or there is nothing to do
-    lower: Floats  # [S] the policy earns at least this
-    upper: Floats  # [S] none earns more
-    value: Floats  # [S] what it earns by what was seen
-    gap: float  # largest upper - lower: it is optimal to within this
+    Attributes
+    ----------
+    policy
+        [S] int64, the action of each state; -1 in terminal states and states that were not discovered.
+    lower
+        [S] lower bounds on the policy's value.
+    upper
+        [S] upper bounds on the optimal value.
+    value
+        [S] the policy's value for the frequencies and mean rewards.
+    gap
+        The largest upper - lower: the policy is optimal to within this.
+    epsilon, gamma
+        As given.
+    phases
+        A list of [S, A] int64, the samples at the end of each phase.
+    requested
+        [S, A] int64, the need of the last phase; the walk collects further samples on its way.
+    """
+
+    policy: Ints
+    lower: Floats
+    upper: Floats
+    value: Floats
+    gap: float
     epsilon: float
     gamma: float
-    phases: list[NDArray[np.int64]]  # [S, A] samples at the end of each phase
-    requested: NDArray[np.int64]  # [S, A] asked for in the last one; the walk brings others on its way
+    phases: list[NDArray[np.int64]]
+    requested: NDArray[np.int64]
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return the gap, the values and the phases, as (name, value)."""
         known = self.policy >= 0
         best = f"{self.value[known].min():.4g} to {self.value[known].max():.4g}" if known.any() else "unknown"
         asked = self.requested[self.requested > 0]
@@ -301,24 +339,53 @@ def learn_policy(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> LearntPolicy:
     """Learn a policy whose discounted value is within `epsilon` of the best, with probability 1 - delta.
 
     Parameters
     ----------
+    system
+        A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
+        Rewards must be in [0, 1], so values are at most 1 / (1 - gamma).
     gamma
-        Discount, in (0, 1). Rewards must be in [0, 1], so values are at most 1 / (1 - gamma).
+        Discount factor, in (0, 1).
     epsilon
-        How much less than the best the policy may earn, from any state.
+        The largest loss of value allowed against the optimal policy, from any state.
     allocation
         `"bespoke"`: samples where near-optimal policies need them; `"uniform"`: the same number of every pair, for
         comparison.
-    delta, confidence, options
-        Half of delta is for the confidence sets on the dynamics, half for the rewards'. The collector walks by sets of
-        the same family. An object's sets have a level of their own, to which the rewards' half is added. Other options
-        of the collector.
+    delta, confidence
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets. Half of delta is for the
+        dynamics, half for the rewards; a `Confidence` has its own level for the dynamics. The strategy plans with sets
+        of the same family.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer says what is proved by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
+
+    Returns
+    -------
+    A `LearntPolicy`. Its guarantee: at level delta, lower <= V^policy <= V* <= upper.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed, or a reward was not in [0, 1]; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> learnt = gosprl.applications.learn_policy(gosprl.envs.make("riverswim6"), gamma=0.5, epsilon=0.5, seed=0)
+    >>> bool(learnt.gap <= 0.5), learnt.policy.tolist()
+    (True, [0, 1, 1, 1, 1, 1])
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     gamma, epsilon = _checks.open_unit("gamma", gamma), _checks.positive("epsilon", epsilon)

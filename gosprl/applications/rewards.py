@@ -1,8 +1,10 @@
 """Active exploration (appendix "Reward estimation"): the mean reward of every pair to within epsilon.
 
-More samples of a pair are asked for exactly while its interval (`gosprl.sets.certificates.mean_intervals`) is too wide.
+More samples of a pair are needed exactly as long as its interval (`gosprl.sets.certificates.mean_intervals`) is too
+wide.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +18,19 @@ from gosprl.sets.certificates import mean_intervals
 from gosprl.sets.intervals import Confidence
 
 
-class Certified(Rule):
-    """More samples of a row exactly while its mean reward may be off by more than epsilon."""
+class CertifiedRewards(Rule):
+    """More samples of a row exactly as long as the error of its mean reward may exceed epsilon."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, epsilon: float, delta: float, scale: float) -> None:
         super().__init__(model, all_states)
         self.epsilon, self.delta, self.scale = epsilon, delta, scale
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
+        """Return the samples needed in total of each of `rows`."""
         return more_samples(model.visits[rows], self.errors(model, rows)[1] / self.epsilon)
 
     def errors(self, model: EmpiricalModel, rows: Ints) -> tuple[Floats, Floats]:
-        """(mean reward [n], how far it may be off [n]) of `rows`; 1/2 and 1/2 where nothing was seen."""
+        """Return the mean reward [n] of `rows` and its largest possible error [n]; both 1/2 if never visited."""
         visits, total, squares = model.visits[rows], model.reward_sum[rows], model.reward_sq[rows]
         lower, upper = mean_intervals(visits, total, squares, self.delta, self.scale, len(model.rows))
         mean = np.where(visits > 0, total / np.maximum(visits, 1), 0.5)
@@ -36,13 +39,24 @@ class Certified(Rule):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RewardEstimate(Answer):
-    """Mean rewards and how far they may be off."""
+    """Mean rewards, with bounds on their errors.
 
-    rewards: Floats  # [S, A] nan where there is no such pair
-    radius: Floats  # [S, A]
+    Attributes
+    ----------
+    rewards
+        [S, A] mean rewards of the samples; nan where the pair does not exist or its state was not discovered.
+    radius
+        [S, A] the true mean is at most this far from `rewards`; nan as there.
+    epsilon
+        As given.
+    """
+
+    rewards: Floats
+    radius: Floats
     epsilon: float
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return the largest reward and the largest error, as (name, value)."""
         known = self.radius[~np.isnan(self.radius)]
         if not known.size:
             return [("radius", "nothing was visited")]
@@ -61,17 +75,53 @@ def estimate_rewards(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> RewardEstimate:
     """Estimate the mean reward of every pair to within `epsilon`, with probability at least 1 - delta.
 
-    Rewards must be in [0, 1]. `confidence` are the sets by which the collector walks; other options are its as well.
+    Parameters
+    ----------
+    system
+        A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
+        Rewards must be in [0, 1].
+    epsilon
+        The largest error allowed.
+    delta
+        Level of the answer.
+    confidence
+        Family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets that the strategy plans with.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer says what is proved by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
+
+    Returns
+    -------
+    A `RewardEstimate`. Its guarantee: at level delta, every mean reward is within its radius.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed, or a reward was not in [0, 1]; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> answer = gosprl.applications.estimate_rewards(gosprl.envs.make("riverswim6"), 0.3, seed=0)
+    >>> answer.rewards[5].tolist(), bool(answer.radius.max() <= 0.3)
+    ([0.0, 1.0], True)
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     epsilon, scale = _checks.positive("epsilon", epsilon), walk.scale
     rule, result = walk.run(
-        system, lambda model, all_states: Certified(model, all_states, epsilon, delta, scale), rewards=True
+        system, lambda model, all_states: CertifiedRewards(model, all_states, epsilon, delta, scale), rewards=True
     )
     mean, radius = rule.errors(result.model, np.arange(len(result.model.rows)))
     unknown = ~rule.counting

@@ -1,8 +1,10 @@
 """Sparse reward discovery (section "Sparse Reward Discovery (TREASURE)"): b(s, a) = 1, or more, everywhere.
 
-A reward is hidden at one state-action pair, and nothing hints at where. Whoever has sampled every pair has found it.
+A reward is hidden at one state-action pair, and nothing else tells where. Once every pair has been sampled, it is
+found.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,26 +20,41 @@ from gosprl.sets.intervals import Confidence
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Treasure(Answer):
-    """Where the reward is: with a threshold, the first one above it; without, the pair with the largest mean."""
+    """Where the reward is: the first one above the threshold or, without a threshold, the pair with the largest mean.
 
-    state: int | None  # None if nothing was found
+    Attributes
+    ----------
+    state, action
+        The pair with the reward; None if no reward was found.
+    reward
+        The reward above the threshold, or the mean reward of the pair; the largest mean if no reward was found.
+    covered
+        Proportion of the states with a need whose need is met. If states have to be discovered, of those discovered.
+    threshold
+        As given.
+    """
+
+    state: int | None
     action: int | None
-    reward: float  # that one, or that mean; the largest mean seen if nothing was found
-    covered: float  # share that has all samples, of the states asked for; where they must be found, of those found
+    reward: float
+    covered: float
     threshold: float | None
 
     @property
     def found(self) -> bool:
+        """Whether a reward was found."""
         return self.state is not None
 
     @property
     def reached(self) -> bool:
+        """With a threshold: whether a reward above it was found. Otherwise: whether every pair was sampled."""
         return self.found if self.threshold is not None else super().reached
 
     def lines(self) -> list[tuple[str, str]]:
+        """Return the reward and the coverage, as (name, value)."""
         where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
         asked, model = self.collected.states, self.collected.model
-        others = asked < np.count_nonzero(~model.terminal)  # not asked for, or not found
+        others = asked < np.count_nonzero(~model.terminal)  # states without a need, or not discovered
         among = f"{asked} states asked for, of {model.num_states}" if others else "states"
         return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
 
@@ -51,19 +68,49 @@ def find_treasure(
     confidence: str | Confidence = "kl",
     seed: int | None = None,
     max_steps: int | None = None,
-    progress: Any = None,
+    progress: bool | Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> Treasure:
-    """Search a system for a reward, in as few steps as covering all of it takes.
+    """Search a system for a reward, in as few steps as covering all pairs takes.
 
     Parameters
     ----------
+    system
+        A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
     need
-        Samples of every pair, or an array [S] or [S, A]; more than one where the reward is paid only sometimes.
+        Samples of every pair: an int, or an array [S] (any action) or [S, A]. More than one is needed if the reward
+        is not paid every time.
     threshold
-        Stop at the first reward above this (`stop` is then "found"); by default at full coverage.
-    delta, confidence, options
-        Of the collector: see `gosprl.collect`.
+        Stop at the first reward above this (`stop` is "found" then); by default, sample every pair.
+    delta, confidence
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the confidence sets that the strategy plans with,
+        if it has any.
+    seed
+        Seed of all random numbers.
+    max_steps
+        Stop after this many steps; the answer has what was found by then.
+    progress
+        True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
+    **options
+        Further arguments of `gosprl.collect`: `strategy` and its options.
+
+    Returns
+    -------
+    A `Treasure`. Its guarantee is that of the strategy: the number of steps obeys the paper's bound.
+
+    Raises
+    ------
+    InputError
+        An argument is wrong; no step was made.
+    CollectionError
+        The system or the strategy failed; `error.result` has everything collected.
+
+    Examples
+    --------
+    >>> import gosprl
+    >>> answer = gosprl.applications.find_treasure(gosprl.envs.make("riverswim6"), threshold=0.5, seed=0)
+    >>> answer.state, answer.action, answer.reward
+    (5, 1, 1.0)
     """
     if isinstance(system, TabularMDP):
         check_communicating(system)
@@ -71,7 +118,7 @@ def find_treasure(
     walked = {"seed": seed, "max_steps": max_steps, "progress": progress, **walk.collecting}
     result = collect(system, need, threshold=threshold, **walked)
     model = result.model
-    taken = (model.visits > 0) & ~model.terminal[model.rows.state]  # resets bring no reward
+    taken = (model.visits > 0) & ~model.terminal[model.rows.state]  # resets have no reward
     means = np.where(taken, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
     best = int(means.argmax())
     state, action = model.rows.pair(best)
@@ -92,5 +139,5 @@ def find_treasure(
 
 
 def _promise(level: Guarantee) -> Guarantee:
-    """What the strategy's level is the level of; random walks and heuristics promise nothing."""
+    """Return the strategy's guarantee with the statement that its level is about; without a level, as it is."""
     return level if level.level is None else level.about("the steps that covering takes obey the paper's bound")

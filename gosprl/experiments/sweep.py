@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gosprl
-from gosprl.applications.modest import ALPHA, Printed
+from gosprl.applications.modest import ALPHA, PaperModel
 from gosprl.collecting.collector import Collector
 from gosprl.experiments.algorithms import ALGORITHMS, PAPER
 from gosprl.model.empirical import EmpiricalModel
@@ -169,7 +169,7 @@ def execute(job: Job) -> Run:
 def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, Any]) -> Run:
     """Make a run of GOSPRL-for-MODEST, whose needs are for an error that is halved repeatedly; measure the error."""
     horizon, model = job.case.horizon, EmpiricalModel.over(mdp.rows)
-    need = Printed(model, True, LEAST_ERROR, "l1", PAPER["delta"], ALPHA["decreasing"], begin=1.0)
+    need = PaperModel(model, True, LEAST_ERROR, "l1", PAPER["delta"], ALPHA["decreasing"], begin=1.0)
     collector = Collector(need=need, strategy=strategy, seed=job.seed, model=model, **options)
     moments = np.geomspace(min(len(mdp.rows), horizon), horizon, CHECKPOINTS).round().astype(int)
     curve = []

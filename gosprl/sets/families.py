@@ -16,5 +16,8 @@ def as_family(confidence: "str | Confidence | None", delta: float, scale: float)
     if confidence is None or isinstance(confidence, str):
         return _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)(delta, scale)
     if not isinstance(confidence, Confidence):
-        raise InputError(f"confidence: expected {sorted(FAMILIES)} or an object with intervals(), got {confidence!r}")
+        raise InputError(
+            f"confidence: expected {', '.join(sorted(FAMILIES))} or an object derived from gosprl.Confidence, got "
+            f"{confidence!r:.80}"
+        )
     return confidence

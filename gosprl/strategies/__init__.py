@@ -84,5 +84,5 @@ def _unknown_option(name: str, strategy: str, known: list[str]) -> InputError:
     """The error for an option that the strategy does not have; it names the strategies that do."""
     takes = f"takes {', '.join(known)}" if known else "takes no options"
     others = [other for other in STRATEGIES if name in options_of(other)]
-    where = f"; {name} is an option of {', '.join(others)}: say strategy=" if others else ""
+    where = f"; {name} is an option of {', '.join(others)}: choose one with strategy=" if others else ""
     return InputError(f"{name}: not an option of strategy {strategy!r}, which {takes}{where}")

@@ -11,7 +11,7 @@ from scipy.stats import binom
 import gosprl
 from gosprl import CollectionError, EmpiricalModel, InputError, TabularMDP
 from gosprl.applications import best_state
-from gosprl.applications.best import LOOK, Elimination, Rejects, error_bound, schedule
+from gosprl.applications.best import LOOK, SuccessiveElimination, SuccessiveRejects, error_bound, schedule
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
 
@@ -38,7 +38,7 @@ def hub(means, away=0.1):
 
 def intervals(answer, delta=0.1):
     model = answer.collected.model
-    return Elimination(model, True, delta, 0.0, 1.0).intervals(model)
+    return SuccessiveElimination(model, True, delta, 0.0, 1.0).intervals(model)
 
 
 # Successive Rejects
@@ -90,7 +90,7 @@ def test_means_of_the_bound(means):
 def test_rejects_drop_the_worst_when_all_have_what_the_phase_asks_for():
     """By hand: 3 states, n = 30: logbar = 4/3, n_k = 27 / (4/3 * (3, 2)) = 7, 11."""
     model = EmpiricalModel(3, 1)
-    rule = Rejects(model, True, 30)
+    rule = SuccessiveRejects(model, True, 30)
     rule.update(model, NOTHING)
     assert rule.state.tolist() == [1, 1, 1]
 
@@ -156,9 +156,9 @@ def test_rejects_are_wrong_no_more_often_than_the_bound():
 
 def test_the_promise_of_a_budget():
     answer = best_state(rewarding([0.2, 0.8]), 40, seed=0)
-    assert "falls exponentially with the budget" in answer.guarantee
+    assert "falls exponentially with the budget" in str(answer.guarantee)
     early = best_state(rewarding([0.2, 0.8]), 4000, seed=0, max_steps=30)
-    assert early.guarantee.endswith("; stopped before the budget was spent")
+    assert str(early.guarantee).endswith("; stopped before the budget was spent")
     assert (early.stop, early.candidates.tolist(), early.budget) == ("max_steps", [0, 1], 4000)
 
 
@@ -167,7 +167,7 @@ def test_the_promise_of_a_budget():
 
 def test_elimination_drops_what_is_below_another_and_asks_for_a_fifth_more():
     model = EmpiricalModel(2, 1)
-    rule = Elimination(model, True, 0.1, 0.0, 1.0)
+    rule = SuccessiveElimination(model, True, 0.1, 0.0, 1.0)
     rule.update(model, NOTHING)
     rounds, rng = [], np.random.default_rng(0)
     while not rule.done:
@@ -190,8 +190,8 @@ def test_what_is_left_is_above_all_that_was_dropped(kind):
     answer = best_state(kind(rewarding(means, RIVER)), seed=0)
     assert (answer.stop, answer.state, answer.candidates.tolist()) == ("met", 5, [5])
     assert sorted(answer.dropped.tolist()) == [0, 1, 2, 3, 4]
-    assert answer.guarantee.startswith("delta=0.1: this is the best state")
-    assert answer.guarantee.endswith("of the states found in the first look") == (kind is TabularEnv)
+    assert str(answer.guarantee).startswith("delta=0.1: this is the best state")
+    assert str(answer.guarantee).endswith("of the states discovered in the first look") == (kind is TabularEnv)
 
 
 def test_the_best_is_found_at_the_level():
@@ -201,7 +201,7 @@ def test_the_best_is_found_at_the_level():
     narrow = [best_state(mdp, seed=seed, confidence=gosprl.KL(0.1, scale=0.01)) for seed in range(runs)]
     assert wrong <= binom.isf(FALSE_ALARM, runs, 0.1)
     assert sum(answer.state != 1 for answer in narrow) > binom.isf(FALSE_ALARM, runs, 0.1)
-    assert narrow[0].guarantee.startswith("heuristic: scale 0.01: ")
+    assert str(narrow[0].guarantee).startswith("heuristic: scale 0.01: ")
 
 
 def test_rewards_without_noise_need_few_samples():
@@ -223,7 +223,7 @@ def test_the_state_is_proved_to_be_within_epsilon(epsilon):
         assert answer.stop == "met"
         assert np.delete(upper, answer.state).max() - lower[answer.state] <= epsilon
         others += answer.state != answer.candidates[np.argmax(answer.rewards[answer.candidates])]
-        assert answer.guarantee == f"delta=0.1: this is the best state, or within {epsilon:g} of it"
+        assert str(answer.guarantee) == f"delta=0.1: this is the best state, or within {epsilon:g} of it"
     assert others > 0
 
 
@@ -236,7 +236,7 @@ def test_epsilon_saves_samples():
 def test_equal_states_are_never_told_apart():
     answer = best_state(rewarding([0.2, 0.7, 0.7]), seed=0, max_steps=5000)
     assert (answer.stop, answer.candidates.tolist(), answer.dropped.tolist()) == ("max_steps", [1, 2], [0])
-    assert answer.guarantee == "delta=0.1: the best state is among the candidates"
+    assert str(answer.guarantee) == "delta=0.1: the best state is among the candidates"
     assert answer.state in (1, 2)
     assert "undecided     states 1, 2" in repr(answer)
     assert best_state(rewarding([0.2, 0.7, 0.7]), epsilon=0.1, seed=0).stop == "met"
@@ -257,7 +257,7 @@ def test_states_that_have_to_be_found(options):
     """Every action of those found is tried ten times; what ends an episode is no candidate."""
     answer = best_state(gym.make("FrozenLake-v1"), seed=0, **options)
     model = answer.collected.model
-    live = np.flatnonzero(model.found & ~model.terminal)
+    live = np.flatnonzero(model.is_discovered & ~model.terminal)
     assert answer.stop == "met"
     assert sorted([*answer.dropped, *answer.candidates]) == live.tolist()
     assert np.all(answer.collected.counts[live] >= LOOK)
@@ -285,8 +285,8 @@ def test_what_is_found_later_is_no_candidate():
             return self.s, reward, False, False, {}
 
     answer = best_state(Rare(), seed=0)
-    assert (answer.state, answer.collected.model.found.tolist()) == (1, [True, True, True])
-    assert answer.guarantee.endswith("; of the states found in the first look")
+    assert (answer.state, answer.collected.model.is_discovered.tolist()) == (1, [True, True, True])
+    assert str(answer.guarantee).endswith("; of the states discovered in the first look")
 
 
 def test_budgets_of_environments_are_checked_once_the_states_are_found():
@@ -322,7 +322,7 @@ def test_epsilon_is_not_negative(epsilon):
 def test_rewards_that_depend_on_the_action():
     rewards = np.full((6, 2), 0.5)
     rewards[3, 1] = 0.75
-    words = r"rewards: expected those of a state to be the same .*, got 0.5 and 0.75 in state 3; .* estimate_rewards"
+    words = r"rewards: expected the same rewards for all actions .*, got 0.5 and 0.75 in state 3; .* estimate_rewards"
     for options in ({}, {"budget": 100}):
         with pytest.raises(InputError, match=words):
             best_state(TabularMDP(RIVER.dense(), rewards=rewards), **options)

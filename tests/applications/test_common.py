@@ -1,5 +1,7 @@
 """What the applications share: the rules, the options, the answers; and what every application does."""
 
+import doctest
+import importlib
 import pickle
 
 import gymnasium as gym
@@ -12,7 +14,7 @@ from gosprl.applications import best_state, estimate_model, estimate_rewards, fi
 from gosprl.applications.common import Rule, Walk, check_communicating, check_rewards, dense, listed
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
-from gosprl.strategies import Gosprl, Guarded, Random
+from gosprl.strategies import Gosprl, Guarded, Practical, Random
 
 RIVER = make("riverswim6")
 PAYS = np.repeat([[0.1], [0.2], [0.3], [0.4], [0.5], [0.95]], 2, axis=1)
@@ -58,7 +60,8 @@ def test_answers_say_how_they_were_got(application):
     words = dict(line.strip().split(maxsplit=1) for line in lines if not line.startswith("       "))
     assert words["steps"] == f"{answer.steps:,}"
     assert words["stop"] == answer.stop
-    assert words["guarantee"] == answer.guarantee != ""
+    assert words["guarantee"] == str(answer.guarantee) != ""
+    assert isinstance(answer.guarantee, gosprl.Guarantee)
     begin = {len(line) - len(line[2:].lstrip(" ")) for line in lines if line.startswith("       ")}
     begin |= {line.index(words[first]) for line in lines for first in ("steps", "stop") if line[2:].startswith(first)}
     assert len(begin) == 1  # one column
@@ -168,28 +171,27 @@ def test_levels_near_the_ends(application, delta):
 def test_the_collector_walks_by_the_sets_of_the_answer(application):
     chosen = gosprl.KL(0.05, 0.5)
     answer = APPLICATIONS[application](REWARDING, seed=0, max_steps=20, delta=0.3, confidence=chosen)
-    strategy = answer.collected.strategy
-    assert type(strategy) is Guarded
-    assert (strategy.delta, strategy.confidence) == (0.3, chosen)
+    assert answer.collected.strategy == repr(Guarded(delta=0.3, confidence=chosen))
     answer = APPLICATIONS[application](REWARDING, seed=0, max_steps=20, strategy="gosprl", confidence=chosen, delta=0.3)
-    strategy = answer.collected.strategy
-    assert type(strategy) is Gosprl
-    assert (strategy.delta, strategy.confidence) == (0.3, chosen)
+    assert answer.collected.strategy == repr(Gosprl(delta=0.3, confidence=chosen))
 
 
 @applications
 def test_strategies_and_their_options_pass_through(application):
-    call = APPLICATIONS[application]
-    assert type(call(REWARDING, seed=0, max_steps=20, strategy="random").collected.strategy) is Random
-    mine = Gosprl(delta=0.01)
-    assert call(REWARDING, seed=0, max_steps=20, strategy=mine, delta=0.3).collected.strategy is mine
-    practical = call(REWARDING, seed=0, max_steps=20, strategy="practical", delta=0.3).collected.strategy
-    assert practical.delta == 0.3
-    known = call(REWARDING, seed=0, max_steps=20, dynamics=REWARDING).collected
-    assert (known.strategy.dynamics, known.guarantee) == (REWARDING, "known dynamics")
-    assert call(REWARDING, seed=0, max_steps=20, kappa=2.0).collected.strategy.kappa == 2.0
-    scaled = call(REWARDING, seed=0, max_steps=20, scale=0.1).collected.strategy
-    assert (type(scaled), scaled.scale) == (Gosprl, 0.1)
+    def collected(**options):
+        return APPLICATIONS[application](REWARDING, seed=0, max_steps=20, **options).collected
+
+    assert collected(strategy="random").strategy == repr(Random())
+    assert collected(strategy=Gosprl(delta=0.01), delta=0.3).strategy == repr(Gosprl(delta=0.01))
+    assert collected(strategy="practical", delta=0.3).strategy == repr(Practical(delta=0.3))
+    for strategy, kind in (("guarded", Guarded), ("gosprl", Gosprl), ("practical", Practical)):
+        known = collected(strategy=strategy, dynamics=REWARDING)
+        assert known.strategy == repr(kind(dynamics=REWARDING))
+        assert str(known.guarantee) == "known dynamics"
+    assert collected(kappa=2.0).strategy == repr(Guarded(kappa=2.0))
+    assert collected(strategy="gosprl", scale=0.1).strategy == repr(Gosprl(scale=0.1))
+    with pytest.raises(InputError, match=r"scale: not an option of strategy 'guarded'.*option of gosprl, practical,"):
+        collected(scale=0.1)  # no option chooses another strategy
 
 
 @applications
@@ -208,14 +210,20 @@ def test_successors_that_are_known_pass_through(application):
         ({"delta": np.nan}, "delta: expected a number strictly between 0 and 1, got nan"),
         ({"delta": "0.1"}, "delta: expected a number strictly between 0 and 1"),
         ({"confidence": "hoeffding"}, "confidence: 'hoeffding' is not known; known are bernstein, kl"),
-        ({"confidence": gosprl.KL}, r"confidence: expected \['bernstein', 'kl'\] or an object with intervals"),
-        ({"confidence": 3}, r"confidence: expected \['bernstein', 'kl'\] or an object with intervals\(\), got 3"),
+        ({"confidence": gosprl.KL}, r"confidence: expected bernstein, kl or an object derived from gosprl.Conf"),
+        ({"confidence": 3}, r"confidence: expected bernstein, kl or .*gosprl.Confidence, got 3"),
+        ({"confidence": np.random}, "confidence: expected bernstein, kl or .*gosprl.Confidence, got <module"),
         ({"seed": -1}, "seed: expected a whole number >= 0, got -1"),
         ({"seed": 0.5}, "seed: expected a whole number"),
         ({"max_steps": 0}, "max_steps: expected a whole number >= 1, got 0"),
         ({"strategy": "greedy"}, "strategy: 'greedy' is not known; known are .*random"),
-        ({"kapa": 1}, "option: 'kapa' is not known"),
-        ({"kapa": 1, "strategy": "random"}, "option: 'kapa' is not known"),
+        ({"kapa": 1}, "kapa: not an option of strategy 'guarded', which takes delta, confidence, .*kappa"),
+        ({"kapa": 1, "strategy": "random"}, "kapa: not an option of strategy 'random', which takes no options"),
+        (
+            {"strategy": None},
+            "strategy: expected a name, one of guarded, .*, or a gosprl.strategies.Strategy, got None",
+        ),
+        ({"progress": "yes"}, "progress: expected True, False, None or a callable, got 'yes'"),
     ],
 )
 def test_bad_options_are_refused_before_any_step(application, options, words):
@@ -226,7 +234,9 @@ def test_bad_options_are_refused_before_any_step(application, options, words):
 @applications
 @pytest.mark.parametrize("system", [None, 3, RIVER.dense(), "riverswim6"])
 def test_what_is_no_system(application, system):
-    with pytest.raises(InputError, match="system: expected a TabularMDP or a Gymnasium environment"):
+    with pytest.raises(
+        InputError, match=r"system: expected a TabularMDP, a Gymnasium environment or a gosprl.systems.System, got"
+    ):
         APPLICATIONS[application](system)
 
 
@@ -244,8 +254,8 @@ def moves(parts, **options):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        (NO_WAY, "in the pond, from the start, state 0, no action leads to state 2$"),
-        (ONE_WAY, "in the pond, to the start, state 0, no action leads back from state 2$"),
+        (NO_WAY, "in the pond, no path leads from the start, state 0, to state 2$"),
+        (ONE_WAY, "in the pond, no path leads back to the start, state 0, from state 2$"),
     ],
 )
 def test_what_cannot_be_reached_is_named(application, parts, words):
@@ -255,7 +265,9 @@ def test_what_cannot_be_reached_is_named(application, parts, words):
 
 @pytest.mark.parametrize("application", ["rewards", "budget", "best"])
 def test_rewards_are_wanted_and_in_the_unit_interval(application):
-    with pytest.raises(InputError, match=r"system: mdp has no rewards; give them, TabularMDP\(P, rewards=R\)"):
+    with pytest.raises(
+        InputError, match=r"system: expected an MDP with rewards, but mdp has none; .*TabularMDP\(P, rewards="
+    ):
         APPLICATIONS[application](TabularMDP(RIVER.dense()))
     words = r"rewards: .*\[0, 1\], got 3 at \(s, a\) = \(0, 0\); scale them: .*low = -2, high = 3"
     with pytest.raises(InputError, match=words):
@@ -327,19 +339,19 @@ def test_a_rule_goes_on_at_once_if_all_is_there():
 
 
 @pytest.mark.parametrize("kind", [Noting, Resetting])
-def test_a_rule_counts_states_as_they_are_found(kind):
+def test_a_rule_counts_states_as_they_are_discovered(kind):
     model = EmpiricalModel(4, 2)
     rule = kind(model, False)
     assert rule.update(model, rows()).tolist() == []
     assert rule.proceeded == 0  # nothing counts: nothing is met
-    model.find(1)
+    model.discover(1)
     assert rule.update(model, rows()).tolist() == [2, 3]
     model.end_in(3)
-    model.find(3)
+    model.discover(3)
     assert rule.update(model, rows(2)).tolist() == ([6] if kind is Resetting else [])  # the reset
     assert np.flatnonzero(rule.counting).tolist() == ([2, 3, 6] if kind is Resetting else [2, 3])
     model.update([0], [0], [1])
-    assert rule.update(model, rows(0, 1)).tolist() == []  # states that were not found do not count
+    assert rule.update(model, rows(0, 1)).tolist() == []  # states that were not discovered do not count
     assert rule.pair.tolist()[:2] == [0, 0]
 
 
@@ -358,23 +370,30 @@ def test_levels_in_words():
     def walk(confidence):
         return Walk(0.2, confidence, None, None, None, {})
 
-    assert (walk("kl").level, walk("kl").at(0.05)) == ("delta=0.2", "delta=0.05")
-    assert walk(gosprl.KL(0.01)).level == "delta=0.01"  # that of the sets
+    assert (str(walk("kl").level), str(walk("kl").at(0.05))) == ("delta=0.2", "delta=0.05")
+    assert str(walk(gosprl.KL(0.01)).level) == "delta=0.01"  # that of the sets
     scaled = walk(gosprl.Bernstein(0.01, 0.5))
-    assert scaled.level == scaled.at(0.2) == "heuristic: scale 0.5"
+    assert scaled.level == scaled.at(0.2)
+    assert str(scaled.level) == "heuristic: scale 0.5"
 
 
 @pytest.mark.parametrize("application", ["rewards", "best"])
 def test_what_rewards_prove_is_at_delta_whatever_the_sets_of_the_walk(application):
     answer = APPLICATIONS[application](REWARDING, seed=0, delta=0.2, confidence=gosprl.KL(0.001))
-    assert answer.guarantee.startswith("delta=0.2: ")
+    assert str(answer.guarantee).startswith("delta=0.2: ")
     answer = APPLICATIONS[application](REWARDING, seed=0, confidence=gosprl.KL(0.001, 0.5))
-    assert answer.guarantee.startswith("heuristic: scale 0.5: ")
+    assert str(answer.guarantee).startswith("heuristic: scale 0.5: ")
 
 
 def test_what_models_prove_is_at_the_level_of_the_sets():
     answer = estimate_model(REWARDING, 1.2, seed=0, delta=0.2, confidence=gosprl.KL(0.001))
-    assert answer.guarantee.startswith("delta=0.001: ")
+    assert str(answer.guarantee).startswith("delta=0.001: ")
+
+
+def test_known_dynamics_prove_no_more_than_the_sets():
+    """Walking by known dynamics changes how samples come about, not what they prove."""
+    answer = estimate_model(REWARDING, 1.2, seed=0, dynamics=REWARDING)
+    assert str(answer.guarantee).startswith("delta=0.1: ")
 
 
 def test_communicating_systems_pass():
@@ -385,7 +404,9 @@ def test_communicating_systems_pass():
 
 def test_long_lists_are_cut():
     parts = [(0, 0, 0)] + [(s, 0, 0) for s in range(1, 12)]
-    with pytest.raises(InputError, match=r"leads to states 1, 2, 3, 4, 5, 6, 7, 8 and 3 more$"):
+    with pytest.raises(
+        InputError, match=r"leads from the start, state 0, to states 1, 2, 3, 4, 5, 6, 7, 8 and 3 more$"
+    ):
         check_communicating(moves(parts))
     assert listed(rows(4)) == "state 4"
     assert listed(rows(4, 5)) == "states 4, 5"
@@ -411,11 +432,18 @@ def test_what_was_said_to_be_possible_is_a_condition_of_what_is_proved_of_dynami
         gosprl.applications.learn_policy(REWARDING, 0.5, 1, **walk),
         gosprl.applications.estimate_model(REWARDING, 0.5, max_steps=9, strategy=Gosprl(successors=REWARDING)),
     ):
-        assert answer.guarantee.startswith("delta=0.1, given the successors: ")
-    assert gosprl.applications.estimate_rewards(REWARDING, 0.5, **walk).guarantee.startswith("delta=0.1: ")
+        assert str(answer.guarantee).startswith("delta=0.1, given the successors: ")
+    answer = gosprl.applications.estimate_rewards(REWARDING, 0.5, **walk)
+    assert str(answer.guarantee).startswith("delta=0.1: ")
 
 
 @pytest.mark.parametrize("option", [{"states": 6}, {"actions": 2}, {"model": EmpiricalModel(6, 2)}, {"need": 3}])
 def test_what_the_system_and_the_objective_decide_is_no_option(option):
-    with pytest.raises(InputError, match=f"^{next(iter(option))}: not an option here"):
+    with pytest.raises(InputError, match=f"^{next(iter(option))}: not an option of an application; the system"):
         estimate_model(REWARDING, 0.5, max_steps=9, **option)
+
+
+@pytest.mark.parametrize("name", ["best", "diameter", "goal_free", "modest", "policy", "rewards", "treasure"])
+def test_the_examples_of_the_docstrings(name):
+    failed, attempted = doctest.testmod(importlib.import_module(f"gosprl.applications.{name}"))
+    assert (failed, attempted > 0) == (0, True)

@@ -89,7 +89,7 @@ def explored_by(rng, mdp, task, family):
         _known=proved.hat,
         _added=task.perturbation(proved.upper) if math.isfinite(proved.upper) else 0.0,
         collected=None,
-        guarantee="",
+        guarantee=gosprl.Guarantee(),
     )
     return explored, proved
 
@@ -279,7 +279,7 @@ def test_the_printed_rule_estimates_the_diameter_first():
     assert 2 <= explored.diameter <= (1 + 2 * 0.5 * 1.5) * 1.5 * 2
     given = explore_all_goals(mdp, 0.5, c_min=1, rule="paper", diameter=2, alpha=1e-9, seed=0)
     assert given.steps < explored.steps  # the allocation itself is one sample
-    with pytest.raises(InputError, match=r"^alpha: the constant of the paper's allocation"):
+    with pytest.raises(InputError, match=r"^alpha: only with rule='paper', whose allocation it multiplies"):
         explore_all_goals(mdp, 0.5, c_min=1, alpha=2)
 
 
@@ -331,8 +331,8 @@ def test_one_state():
 def test_one_state_found():
     """Where the start is left once in a hundred steps, the rest of the system may not be there at first."""
     explored = explore_all_goals(TabularEnv(two_state_chain(0.01)), 0.5, theta=2, seed=0, max_steps=30)
-    assert not explored.model.found[1]
-    assert explored.guarantee.endswith("if state 1 cannot be reached")
+    assert not explored.model.is_discovered[1]
+    assert str(explored.guarantee).endswith("if state 1 cannot be reached")
     assert explored.values(1)[0] == math.inf
 
 
@@ -342,7 +342,9 @@ def test_a_state_found_by_the_last_step_counts():
     P[0, 0, 1], P[0, 1], P[1, :, 0], P[2] = 1, [0, 0.97, 0.03], 1, [0.001, 0, 0.999]
     env = TabularEnv(TabularMDP(P))
     arguments = {"c_min": 0.5, "seed": 2}
-    steps = next(n for n in range(60, 200) if explore_all_goals(env, 0.5, max_steps=n, **arguments).model.found.all())
+    steps = next(
+        n for n in range(60, 200) if explore_all_goals(env, 0.5, max_steps=n, **arguments).model.is_discovered.all()
+    )
     before, after = (explore_all_goals(env, 0.5, max_steps=n, **arguments) for n in (steps - 1, steps))
     assert before.proved < math.inf
     assert after.collected.counts[2].sum() == 0
@@ -405,7 +407,7 @@ def test_it_prints_and_pickles():
         ({"c_min": 1.1}, r"^c_min: expected the least cost, in \[0, 1\]"),
         (
             {"c_min": 0},
-            "^c_min, theta: with c_min = 0 and theta = inf, .* waits for ever .* give c_min > 0, or a finite theta",
+            "^c_min, theta: expected c_min > 0 or a finite theta >= 1; with c_min = 0 .* waits for ever",
         ),
         ({"diameter": 0.5}, "^diameter: expected at least 1 step, got 0.5"),
         ({"diameter": -1}, "^diameter: expected a positive finite number"),
@@ -438,7 +440,7 @@ def test_theta_may_be_any_number(theta):
             [0.4, 0.5, 0.5],
             r"^costs: expected costs in \[c_min, 1\] = \[0.5, 1\], got 0.4 at \(s, a\) = \(0, 0\); .*smaller c_min",
         ),
-        (0, [0.5, 0.5, 2], r"^costs: .* got 2 at \(s, a\) = \(2, 0\); divide larger ones by their maximum"),
+        (0, [0.5, 0.5, 2], r"^costs: .* got 2 at \(s, a\) = \(2, 0\); divide costs above 1 by their maximum"),
         (0, [0.5, 0.5, math.nan], "^costs: .* got nan at"),
         (0, [0.5, 0.5], r"^costs: expected \[S\] = \(3,\) or \[S, A\] = \(3, 2\), got shape \(2,\)"),
         (0, np.ones((2, 3)), "^costs: expected .* got shape"),
@@ -460,7 +462,7 @@ def test_costs_of_actions_that_do_not_exist_do_not_matter():
 
 def test_a_system_that_is_not_communicating_is_refused():
     apart = TabularMDP(np.eye(3)[[1, 0, 0]][:, None])
-    with pytest.raises(InputError, match="no action leads to state 2"):
+    with pytest.raises(InputError, match="no path leads from the start, state 0, to state 2"):
         explore_all_goals(apart, 0.5, c_min=1)
 
 

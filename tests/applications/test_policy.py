@@ -361,7 +361,7 @@ def test_states_that_are_not_found_have_no_policy():
     mdp = TabularMDP(P, rewards=np.array([[0.2], [0.4], [1.0]]))
     learnt = learn_policy(TabularEnv(mdp), 0.5, 0.4, seed=0, max_steps=20_000)
     assert learnt.stop == "met"
-    assert not learnt.collected.model.found[2]
+    assert not learnt.collected.model.is_discovered[2]
     np.testing.assert_array_equal(learnt.policy, [0, 0, -1])
     best = best_value(mdp, 0.5)  # also of what was not found
     assert np.all((learnt.lower <= best + 1e-9) & (best <= learnt.upper + 1e-9))
@@ -412,13 +412,13 @@ def test_it_prints_and_pickles():
 def test_the_level_is_that_of_sets_and_rewards_together():
     """Half of delta is for the rewards; a family given by name gets the other half, an object has its own."""
     given = learn_policy(toy(), 0.5, 1, delta=0.1, confidence=gosprl.KL(0.2), seed=0)
-    assert given.guarantee.startswith("delta=0.25:")
+    assert str(given.guarantee).startswith("delta=0.25:")
     named = learn_policy(toy(), 0.5, 1, delta=0.1, seed=0)
     same = learn_policy(toy(), 0.5, 1, delta=0.1, confidence=gosprl.KL(0.05), seed=0, strategy="guarded")
-    assert named.guarantee.startswith("delta=0.1:")
+    assert str(named.guarantee).startswith("delta=0.1:")
     assert same.guarantee == named.guarantee
     narrow = learn_policy(toy(), 0.5, 1, confidence=gosprl.KL(0.1, scale=0.5), seed=0)
-    assert narrow.guarantee.startswith("heuristic: scale 0.5")
+    assert str(narrow.guarantee).startswith("heuristic: scale 0.5")
 
 
 @pytest.mark.parametrize(
@@ -430,14 +430,17 @@ def test_the_level_is_that_of_sets_and_rewards_together():
         ({"epsilon": "small"}, "^epsilon: expected a positive finite number"),
         ({"allocation": "even"}, "^allocation: 'even' is not known; known are bespoke, uniform"),
         ({"delta": 2}, "^delta: expected a number strictly between 0 and 1"),
-        ({"system": make("toy3")}, r"^system: toy3 has no rewards; give them, TabularMDP\(P, rewards=R\)"),
+        (
+            {"system": make("toy3")},
+            r"^system: expected an MDP with rewards, but toy3 has none; .*TabularMDP\(P, rewards=R\)",
+        ),
         (
             {"system": with_rewards(make("riverswim", states=2), np.array([[0, 1], [-1, 3]]), "none")},
             r"^rewards: expected rewards in \[0, 1\], got -1 at \(s, a\) = \(1, 0\); scale them: .*low = -1, high = 3",
         ),
         (
             {"system": TabularMDP(np.eye(2)[[1, 1]][:, None], rewards=np.ones((2, 1)))},
-            "no action leads back from state 1",
+            "no path leads back to the start, state 0, from state 1",
         ),
     ],
 )

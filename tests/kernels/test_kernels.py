@@ -19,13 +19,15 @@ import numpy as np
 called = set()
 if numba.config.DISABLE_JIT:  # see which kernels the interpreter runs
     def note(frame, event, arg):
-        if event == "call" and frame.f_code.co_filename.rpartition("/")[0].endswith("_kernels"):
+        folder, _, file = frame.f_code.co_filename.rpartition("/")
+        if event == "call" and (folder.endswith("_kernels") or file == "rules.py"):
             called.add(frame.f_code.co_name)
     sys.setprofile(note)
     threading.setprofile(note)  # hitting times are solved by threads
 
 import gosprl
 from gosprl import _kernels
+from gosprl.collecting import rules
 from gosprl.planning import ssp as planner
 from gosprl.planning.solution import seen_of
 
@@ -49,21 +51,21 @@ pairs = np.argwhere(exists)
 likely = rng.dirichlet(np.full(S, 0.1), size=(S, A))
 likely[:, 0] = 0.8 * np.eye(S)[(np.arange(S) + 1) % S] + 0.2 * np.eye(S)
 likely[0, 1] = 1 / S
-pool = len(model._counts.succ)
+pool = len(model.counts.succ)
 mark = 0
 for block in range(3):
     s, a = pairs[rng.integers(len(pairs) - block, size=n // 3)].T
     s_next = [rng.choice(S, p=likely[pair]) for pair in zip(s, a)]
     model.update(s, a, s_next, rng.normal(size=len(s)))
-    show("counts", *model._counts)
+    show("counts", *model.counts)
     show("changed", model.changed(mark))
     mark = model.mark()
     model.update(1, 1, 2)
 show("changed", model.changed(mark))
-assert len(model._counts.succ) > pool
+assert len(model.counts.succ) > pool
 s, a, s_next, count = model.transitions()
 given = gosprl.EmpiricalModel.from_counts(s, a, s_next, count, states=S, actions=exists)
-show("from_counts", *given._counts)
+show("from_counts", *given.counts)
 
 # confidence sets
 families = [gosprl.KL(0.1, 1.0), gosprl.KL(0.1, 0.03), gosprl.Bernstein(0.1, 0.02)]
@@ -92,13 +94,13 @@ closed = gosprl.EmpiricalModel(S, exists, successors=likely > 1e-9)
 s, a, s_next, count = (part[:200] for part in model.transitions())
 inside = likely[s, a, s_next] > 1e-9
 closed.update(s[inside], a[inside], s_next[inside], 0.5)
-show("closed", *closed._counts)
+show("closed", *closed.counts)
 try:
     closed.update([2, 3], [0, 0], [3, 9])
     print("nothing is foreign")
 except gosprl.GosprlError as error:
     print(error)
-show("closed", *closed._counts)
+show("closed", *closed.counts)
 for family in families:
     intervals = family.intervals(closed)
     show(repr(family), intervals.lower, intervals.upper, intervals.each, intervals.total)
@@ -165,23 +167,29 @@ try:
 except gosprl.CollectionError as error:
     print(error)
     failed = error.result
-rival = gosprl.collect(gosprl.envs.make("toy3"), need=3, seed=0, strategy="zero_one_ucrl", scale=0.1)
-show("average", rival.strategy._planner._v)
+toy = gosprl.envs.make("toy3")
+collector = gosprl.Collector(3, toy.dense().any(axis=2), 3, seed=0, strategy="zero_one_ucrl", scale=0.1)
+rival = collector.run(toy)
+show("average", collector.planner.planner._v)
+drawn = gosprl.collect(gosprl.envs.make("riverswim6"), need=2, seed=0, strategy="random")
 stepped = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60)
-for result in (simulated, known, failed, rival, stepped):
+for result in (simulated, known, failed, rival, drawn, stepped):
     show("collect", result.counts, result.curve["step"], *result.model.transitions())
 
 # focused planning: open sets, closed sets, known dynamics; needs that come and go, so that goals are added
 grid = gosprl.envs.make("open_grid", rows=4, columns=4)
 waves = lambda model: np.where(np.arange(16) % 3 == int(model.visits.sum()) // 30 % 3, 5, 2)
 for options in ({"scale": 0.03}, {"successors": grid, "scale": 0.1}, {"dynamics": grid}):
-    result = gosprl.collect(grid, waves, seed=0, max_steps=150, costs=np.linspace(1, 3, 16), **options)
-    focus = result.strategy._focus
-    print(result.strategy.work, focus.stayed, focus.left)
+    costs = np.linspace(1, 3, 16)
+    collector = gosprl.Collector(16, 4, waves, strategy="gosprl", seed=0, costs=costs, **options)
+    result = collector.run(grid, max_steps=150)
+    focus = collector.planner._focus
+    print(result.work, focus.stayed, focus.left)
     show("focus", focus.values, focus._region.policy, focus._region.best, focus._region.head, focus._links.row)
 sys.setprofile(None)
-functions = inspect.getmembers(_kernels, inspect.isfunction)
-kernels = {name for name, function in functions if function.__module__.startswith(_kernels.__name__)}
+functions = inspect.getmembers(_kernels, inspect.isfunction) + inspect.getmembers(rules, inspect.isfunction)
+homes = (_kernels.__name__, rules.__name__)  # the walk compiles the rules
+kernels = {name for name, function in functions if function.__module__.startswith(homes)}
 print("not called:", *sorted(kernels - called))
 """
 

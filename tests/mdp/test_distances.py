@@ -353,11 +353,20 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
-def test_progress_is_a_line_on_a_terminal_and_nothing_elsewhere(monkeypatch, stream):
+def test_progress_is_written_over_on_a_terminal_and_one_line_elsewhere(monkeypatch, stream):
     monkeypatch.setattr("sys.stderr", stream())
     LARGE["river"]().diameter(sample=3, progress=True)
     shown = sys.stderr.getvalue()
-    assert ("3 of 3 goals" in shown and shown.endswith("left\n")) if stream is Terminal else shown == ""
+    assert "3 of 3 goals" in shown
+    assert shown.endswith("left\n")
+    assert shown.count("\n") == 1
+    assert ("\r" in shown) == (stream is Terminal)
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, 0.5, []])
+def test_progress_that_is_none(wrong):
+    with pytest.raises(InputError, match="progress: expected True, False, None or a callable, got"):
+        make("riverswim6").diameter(progress=wrong)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
