@@ -46,7 +46,7 @@ class Guarantee:
         return self.level is not None or self.known
 
     def about(self, what: str) -> "Guarantee":
-        """The same level, as the level of another statement."""
+        """Return the same level, as the level of another statement."""
         return replace(self, of=what)
 
     def __str__(self) -> str:

@@ -96,6 +96,7 @@ class GoalProgress(_Reports):
         self._goals, self._done = goals, 0
 
     def one_more(self) -> None:
+        """Report that one more goal is done."""
         self._done += 1
         self(last=self._done == self._goals)
 

@@ -4,7 +4,6 @@ A collector asks its planner for an attempt, lets the engine follow it, and when
 what is needed is there.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
 from gosprl.collecting.engine import Engine, checked_attempt, finite
-from gosprl.collecting.planners import Said, checked_states, checked_words
+from gosprl.collecting.paths import Paths
+from gosprl.collecting.patience import Patience
+from gosprl.collecting.planners import Report, checked_report, checked_states
 from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import as_requirement
 from gosprl.collecting.result import Result, snapshot
@@ -23,8 +24,6 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
 from gosprl.systems import System, Tabular, as_system
-
-PATIENCE = 50_000  # steps without a needed sample, and at least half of all, before a warning
 
 
 class Collector:
@@ -98,9 +97,8 @@ class Collector:
         self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
-        self._waived_at = (-1, -1)  # component and version of the need, when it was last asked what can be reached
-        self._reachable = np.ones(model.num_states, dtype=bool)  # [S] from that component
-        self._gained, self._last_gain, self._warned = 0, 0, False
+        self._paths = Paths(self.record)
+        self._patience = Patience(self.record)
         self.planner: Planner | None = None
         try:
             self.record.update_need()
@@ -135,7 +133,7 @@ class Collector:
         return self.given_up is not None or self.record.found is not None
 
     def ask(self, s: int) -> int:
-        """The action to take in state s; asking again before telling gives the same answer.
+        """Return the action to take in state s; asking again before telling gives the same answer.
 
         Parameters
         ----------
@@ -241,6 +239,7 @@ class Collector:
         """Do what `run` does, without making a result."""
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
         engine, record = self.engine, self.record
+        endless = max_steps is None and self.strategy.reach is None
         walked = self._chosen(system)
         with Progress(progress, self) as report, interrupts_heard(engine):
             try:
@@ -253,11 +252,12 @@ class Collector:
                     walked.follow(engine, min(walked.block, last - record.steps))
                     record.flush()
                     self._update_if_met()
-                    self._warn_if_endless(max_steps)
+                    if endless:
+                        self._patience.warn_if_exhausted()
                     report()
                 report(last=True)
                 self._stop = self._why(engine.interrupted)
-                self.said()  # here, where an error keeps what was collected
+                self.report()  # here, where an error keeps what was collected
             except KeyboardInterrupt:
                 engine.break_off()
                 self._stop = "interrupted"
@@ -269,29 +269,29 @@ class Collector:
                 raise CollectionError(f"the run failed after {record.steps} steps: {error}", self.result()) from error
 
     def result(self) -> Result:
-        """What was collected so far: a snapshot, which later steps do not change."""
+        """Return what was collected so far: a snapshot, which later steps do not change."""
         return snapshot(self, self.model.copy())
 
     def last_result(self) -> Result:
-        """The same for a collector that is not used any more: its counts are handed over, not copied."""
+        """Return the same for a collector that is not used any more: its counts are handed over, not copied."""
         return snapshot(self, self.model)
 
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""
         return self._why(False) if self._finished and self._stop != "failed" else self._stop or "running"
 
-    def said(self) -> Said:
-        """What the planner says of the run so far, after checking it."""
+    def report(self) -> Report:
+        """Return what the planner says of the run so far, after checking it."""
         planner = self.planner
         if planner is None:
-            return Said(Guarantee.none("nothing was planned"), {}, {})
+            return Report(Guarantee.none("nothing was planned"), {}, {})
         try:
             self._account(walked=True)
-            return checked_words(planner, self._model.num_states)
+            return checked_report(planner, self._model.num_states)
         except Exception:
             if self._stop not in ("failed", "interrupted"):
                 raise
-            return Said(Guarantee.none(f"{type(planner).__name__} failed to state one"), {}, {})
+            return Report(Guarantee.none(f"{type(planner).__name__} failed to state one"), {}, {})
 
     @property
     def start(self) -> int | None:
@@ -317,11 +317,11 @@ class Collector:
                 f"strategy: expected {type(self.strategy).__name__}.begin to return a gosprl.strategies.Planner, got "
                 f"{planner!r:.80}"
             )
-        checked_words(planner, self._model.num_states)
+        checked_report(planner, self._model.num_states)
         return planner
 
     def _chosen(self, given: Any) -> System:
-        """The system to walk, after checking what was given."""
+        """Return the system to walk, after checking what was given."""
         before = self._system
         if given is None and before is None:
             raise InputError("system: expected a system to walk: nothing was walked yet")
@@ -336,7 +336,7 @@ class Collector:
         engine, before = self.engine, self._system
         if system is not before:
             system.seed(self._system_rng)
-            engine.components = system.components()
+            engine.components = self._paths.look_at(system)
             self._given, self._system = given, system
             engine.state = None
         elif given is not None and given is not before and not isinstance(given, TabularMDP):
@@ -346,8 +346,7 @@ class Collector:
         self._by_hand, self._asked = False, None
         if engine.state is None:
             engine.start(engine.reset_of(system))
-            self.record.need.reconsider()
-            self._waived_at = (-1, -1)
+            self._paths.begin_anew()
             self._start = engine.state if self._start is None else self._start
             self.record.update_need()
 
@@ -377,7 +376,7 @@ class Collector:
         assert planner is not None
         assert engine.state is not None
         record.update_need()
-        self._waive_unreachable(engine.state)
+        self._paths.waive_unreachable(engine.state)
         if self._finished:
             return False
         if engine.broken:
@@ -395,19 +394,6 @@ class Collector:
         engine.begin(checked_attempt(answer, self._model.num_states, len(self._model.rows)))
         self.attempts += answer.horizon > 1
         return True
-
-    def _waive_unreachable(self, s: int) -> None:
-        """Ask no more of states to which no path leads from s; only of systems that know their graph."""
-        label, need = self.engine.components, self.record.need
-        if label is None or self._system is None or (label[s], need.version) == self._waived_at:
-            return
-        if label[s] != self._waived_at[0]:
-            self._reachable = self._system.reachable(s)
-        out = (need.unmet_items > 0) & ~self._reachable
-        if out.any():
-            name = self._model.states[s]
-            self.record.waive(dict.fromkeys(np.flatnonzero(out).tolist(), f"no path from state {name}"))
-        self._waived_at = (int(label[s]), need.version)
 
     def _update_if_met(self) -> None:
         """Adaptive requirements may grow: evaluate again when everything is met."""
@@ -427,21 +413,3 @@ class Collector:
         if need.met:
             return "unreachable" if need.waived and len(need.unmet()) else "met"
         return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"
-
-    def _warn_if_endless(self, max_steps: int | None) -> None:
-        """Warn, once, a user whose run may never end."""
-        record = self.record
-        if record.need.collected != self._gained:
-            self._gained, self._last_gain = record.need.collected, record.steps
-        waited = record.steps - self._last_gain
-        endless = max_steps is None and self.strategy.reach is None
-        if endless and not self._warned and waited > PATIENCE and 2 * waited > record.steps:
-            self._warned = True
-            unmet = record.need.unmet()
-            states = ", ".join(str(self._model.states[s]) for s in np.unique(unmet["state"])[:5])
-            warnings.warn(
-                f"nothing that is needed was sampled in the last {waited:,} of {record.steps:,} steps; still "
-                f"needed are states such as {states}, which perhaps cannot be reached from where the walk is. Ctrl-C "
-                "keeps what was collected; max_steps= or reach= would end such a run",
-                stacklevel=3,
-            )

@@ -71,14 +71,14 @@ class Engine:
         return self.state is not None and bool(self.record.model.terminal[self.state])
 
     def start(self, s: int) -> None:
-        """The walk begins in s, or goes on there without a transition."""
+        """Put the walk into s: it begins there, or goes on there without a transition."""
         self.break_off()
         self.state = None
         self.record.start(s)
         self.state = s
 
     def choose(self) -> int:
-        """The row to take in the present state; -1 if the attempt hands back, and then it has ended."""
+        """Return the row to take in the present state; -1 if the attempt hands back, and then it has ended."""
         attempt, s, record = self.attempt, self.state, self.record
         assert attempt is not None
         assert s is not None
@@ -101,7 +101,7 @@ class Engine:
         return row
 
     def hand_back(self) -> None:
-        """The policy has no row for the present state: the attempt ends, if it led anywhere at all."""
+        """End the attempt: its policy has no row for the present state. An error if it led nowhere at all."""
         if not self._moved:
             raise InputError(
                 f"attempt.policy: expected a row for state {self.state}, where the attempt begins, got -1 (hand back): "
@@ -110,7 +110,7 @@ class Engine:
         self.end()
 
     def invalid_row(self) -> InputError:
-        """The error for a policy whose entry for the present state is none."""
+        """Return the error for a policy whose entry for the present state is none."""
         assert self.attempt is not None
         assert self.state is not None
         s, rows, policy = self.state, self.record.model.rows, self.attempt.policy
@@ -122,7 +122,7 @@ class Engine:
         return InputError(f"attempt.policy: expected {expected}, got {got}")
 
     def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
-        """A step by `row` led to s_next: write it, and end the attempt if that is a reason to."""
+        """Write a step by `row` to s_next, and end the attempt if that is a reason to."""
         s, record, attempt = self.state, self.record, self.attempt
         record.step(row, s_next, reward, terminated)
         self.state = s_next
@@ -134,7 +134,7 @@ class Engine:
             record.flush()  # what is met must be known: no attempt looks at it
 
     def reset(self, s: int) -> None:
-        """A reset led from the terminal state, where the walk is, to s."""
+        """Write a reset from the terminal state, where the walk is, to s."""
         before, attempt = self.state, self.attempt
         row = int(self.record.model.rows.ptr[before])
         self.state = None
@@ -190,7 +190,7 @@ class Engine:
                     self.start(self.reset_of(system))
 
     def walked(self, s: int, steps: int, events: "NDArray[np.int64]") -> None:
-        """A compiled walk made `steps` steps to s, all counted; the rest of what there is to write."""
+        """Write what a compiled walk of `steps` steps to s did not write itself; its steps are counted already."""
         self.state = s
         self.made += steps
         self._moved = self._moved or steps > 0
@@ -204,7 +204,7 @@ class Engine:
         return s
 
     def _checked(self, outcome: Any, system: "System") -> tuple[int, float, bool, bool]:
-        """What `step` returned, after checking it."""
+        """Return what `step` returned, after checking it."""
         name = type(system).__name__
         try:
             state, reward, terminated, truncated = outcome
@@ -223,7 +223,7 @@ class Engine:
 
 
 def as_number(reward: Any) -> float:
-    """A reward as a float, after checking that it is a number; the record checks that it is an allowed one."""
+    """Return a reward as a float, after checking that it is a number; the record checks that it is an allowed one."""
     if type(reward) is float:
         return reward
     try:
@@ -235,7 +235,7 @@ def as_number(reward: Any) -> float:
 
 
 def finite(reward: Any) -> float:
-    """The same, after checking that it is finite."""
+    """Return the same, after checking that it is finite."""
     number = as_number(reward)
     if not math.isfinite(number):
         raise InputError(f"reward: expected a finite number, got {reward}")
@@ -243,7 +243,7 @@ def finite(reward: Any) -> float:
 
 
 def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt:
-    """An attempt whose arrays compiled code can read: right types, right shapes, one memory layout.
+    """Return an attempt whose arrays compiled code can read: right types, right shapes, one memory layout.
 
     O(1): what stands in the policy is checked where it is used, entry by entry.
     """

@@ -133,7 +133,7 @@ class Need:
             self._take(*self._taken())
 
     def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """What the requirement asks for now, per row [R] and per state [S], and the number of states it speaks of.
+        """Return what the requirement asks for now, per row [R] and per state [S], and of how many states it speaks.
 
         Waived states included. Nothing changes by it. Of a requirement that fails, what it last asked for.
         """
@@ -144,7 +144,7 @@ class Need:
             return *self._taken(), self.num_states
 
     def _taken(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """What was asked for at the last update, waived states included."""
+        """Return what was asked for at the last update, waived states included."""
         return (self.ledger.pair, self.ledger.state) if self._exact is None else self._exact
 
     def _checked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -202,7 +202,7 @@ class Need:
         _kernels.recount(self.ledger, self._model.rows.ptr, self._model.counts.visits, states)
 
     def unmet(self) -> NDArray[np.void]:
-        """What is missing: (state, action or -1 for any, needed, have)."""
+        """Return what is missing: (state, action or -1 for any, needed, have)."""
         pair, state, _ = self.asked()
         visits, rows = self._model.visits, self._model.rows
         short_rows = np.flatnonzero(visits < pair)

@@ -10,7 +10,7 @@ from gosprl.guarantee import Guarantee
 from gosprl.strategies.base import Planner
 
 
-class Said(NamedTuple):
+class Report(NamedTuple):
     """What a planner says of its run."""
 
     guarantee: Guarantee
@@ -18,8 +18,8 @@ class Said(NamedTuple):
     given_up: dict[int, str]
 
 
-def checked_words(planner: Planner, num_states: int) -> Said:
-    """What a planner says of its run so far."""
+def checked_report(planner: Planner, num_states: int) -> Report:
+    """Return what a planner says of its run so far."""
     name = type(planner).__name__
     guarantee: Any = planner.guarantee
     if not isinstance(guarantee, Guarantee):
@@ -27,7 +27,7 @@ def checked_words(planner: Planner, num_states: int) -> Said:
     work: Any = planner.work
     if not isinstance(work, Mapping) or not all(isinstance(number, Real) for number in work.values()):
         raise InputError(f"strategy: expected {name}.work to be a dict {{name: number}}, got {work!r:.80}")
-    return Said(guarantee, dict(work), checked_states(f"strategy: {name}.given_up", planner.given_up, num_states))
+    return Report(guarantee, dict(work), checked_states(f"strategy: {name}.given_up", planner.given_up, num_states))
 
 
 def checked_states(name: str, given: Any, num_states: int) -> dict[int, str]:

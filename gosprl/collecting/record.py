@@ -94,7 +94,7 @@ class Record:
         self._note(row, s, 0.0)
 
     def start(self, s: int) -> None:
-        """The walk begins in s, or goes on there without a transition."""
+        """Put the walk into s: it begins there, or goes on there without a transition."""
         if self.model.terminal[s]:
             raise self.model.ends_sometimes(s)
         self.model.discover(s)
@@ -112,7 +112,7 @@ class Record:
         self.steps += walked
 
     def find(self, row: int, s_next: int, reward: float) -> None:
-        """The last step brought a reward above the threshold."""
+        """Note that the last step brought a reward above the threshold."""
         self.found = Found(*self.model.rows.pair(row), s_next, reward, self.steps)
 
     def visits(self, row: int) -> int:
@@ -120,7 +120,7 @@ class Record:
         return int(self.model.counts.visits[row]) + self._fresh.get(row, 0)
 
     def visits_of(self, begin: int, end: int) -> list[int]:
-        """The same for the rows begin .. end - 1."""
+        """Return the same for the rows begin .. end - 1."""
         fresh, visits = self._fresh, self.model.counts.visits[begin:end].tolist()
         return [n + fresh.get(row, 0) for row, n in enumerate(visits, begin)] if fresh else visits
 

@@ -59,7 +59,7 @@ class Requirement(ABC):
         return self.pair, self.state, self.num_states(model)
 
     def num_states(self, model: EmpiricalModel) -> int:
-        """The number of states that the requirement speaks of: the curve and the progress are proportions of it."""
+        """Return the number of states that the requirement speaks of: curve and progress are proportions of it."""
         return model.num_states
 
 
@@ -106,7 +106,7 @@ class Discovered(Requirement):
         return pair, self.state, self._with_need + new
 
     def num_states(self, model: EmpiricalModel) -> int:
-        """The states discovered, terminal ones excepted."""
+        """Return the states discovered, terminal ones excepted."""
         return self._with_need
 
 
@@ -142,7 +142,7 @@ def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def checked(need: Requirement, pair: Any, state: Any, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The arrays `pair` and `state` of a requirement, after checking them."""
+    """Return the arrays `pair` and `state` of a requirement, after checking them."""
     name = type(need).__name__
     arrays = []
     for field, given, size, axis in (("pair", pair, len(rows), "R"), ("state", state, rows.num_states, "S")):
@@ -154,7 +154,7 @@ def checked(need: Requirement, pair: Any, state: Any, rows: Rows) -> tuple[NDArr
 
 
 def checked_rows(need: Requirement, rows: Any, size: int) -> NDArray[np.int64] | None:
-    """What `update` returned, after checking it: rows [m], or None."""
+    """Return what `update` returned, after checking it: rows [m], or None."""
     if rows is None:
         return None
     name = f"need: what {type(need).__name__}.update returned"
@@ -164,7 +164,7 @@ def checked_rows(need: Requirement, rows: Any, size: int) -> NDArray[np.int64] |
 
 
 def as_requirement(need: Any, rows: Rows) -> Requirement:
-    """What `collect` takes as `need`, as a Requirement."""
+    """Return what `collect` takes as `need`, as a Requirement."""
     if isinstance(need, Requirement):
         return need
     if callable(need):

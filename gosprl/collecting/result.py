@@ -112,9 +112,9 @@ class Result:
 
 
 def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
-    """The result of a collector as it is now; `model` are its counts, or a copy of them."""
+    """Return the result of a collector as it is now; `model` are its counts, or a copy of them."""
     record = collector.record
-    said = collector.said()
+    report = collector.report()
     pair, state, num_states = record.need.asked()
     unmet = record.need.unmet()
     had = collector.had
@@ -127,17 +127,17 @@ def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
         stop=collector.stop_reason(),
         counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
         unmet=unmet,
-        unreachable=_unreachable(collector, said.given_up, unmet),
+        unreachable=_unreachable(collector, report.given_up, unmet),
         curve=_curve(collector, unmet, num_states),
         model=model,
-        guarantee=said.guarantee,
+        guarantee=report.guarantee,
         states=int((wanted > 0).sum()),
         pairs=int((pair > 0).sum()),
         resets=record.resets,
         unseen=unseen_mass(model, collector.strategy.delta),
         seed=collector.seed,
         strategy=repr(collector.strategy),
-        work=said.work,
+        work=report.work,
         found=record.found,
         _need=(np.maximum(pair - had, 0), np.maximum(state - had_of_states, 0)),
         _start=collector.start,
@@ -146,7 +146,7 @@ def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
 
 
 def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> NDArray[np.void]:
-    """The curve, with a last point if the last steps discovered states that have a need."""
+    """Return the curve, with a last point if the last steps discovered states that have a need."""
     record, points = collector.record, collector.record.curve
     if num_states > record.need.num_states and (left := len(np.unique(unmet["state"]))) != record.need.unmet_states:
         points = [*points, (record.steps, (num_states - left) / num_states)]
@@ -156,7 +156,7 @@ def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> 
 
 
 def _unreachable(collector: "Collector", given_up: dict[int, str], unmet: NDArray[np.void]) -> dict[int, str]:
-    """The unmet states that were given up, and which test said so."""
+    """Return the unmet states that were given up, and which test said so."""
     reasons = {**collector.record.need.waived, **given_up}
     if collector.given_up is not None:
         reasons.update(collector.given_up.states)
@@ -164,7 +164,7 @@ def _unreachable(collector: "Collector", given_up: dict[int, str], unmet: NDArra
 
 
 def unseen_mass(model: EmpiricalModel, delta: float) -> float:
-    """The largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
+    """Return the largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
     visited = np.flatnonzero((model.visits > 0) & ~model.terminal[model.rows.state])
     if not visited.size:
         return 1.0

@@ -124,7 +124,7 @@ class EmpiricalModel:
         )
 
     def copy(self) -> "EmpiricalModel":
-        """A copy that later transitions do not change."""
+        """Return a copy that later transitions do not change."""
         other = copy(self)
         other._counts = self._counts._replace(**{name: part.copy() for name, part in self._counts._asdict().items()})
         other.discovered = self.discovered.copy()

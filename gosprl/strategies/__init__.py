@@ -56,13 +56,13 @@ STRATEGIES: dict[str, type[Strategy]] = {
 
 
 def options_of(name: str) -> list[str]:
-    """The options that a named strategy takes."""
+    """Return the options that a named strategy takes."""
     kind = _checks.choice("strategy", name, STRATEGIES)
     return [f.name for f in fields(kind)] if is_dataclass(kind) else []
 
 
 def make(strategy: Any, options: dict[str, Any]) -> Strategy:
-    """The named strategy with the given options, or the object itself."""
+    """Return the named strategy with the given options, or the object itself."""
     if isinstance(strategy, Strategy):
         if options:
             given = ", ".join(options)
@@ -81,7 +81,7 @@ def make(strategy: Any, options: dict[str, Any]) -> Strategy:
 
 
 def _unknown_option(name: str, strategy: str, known: list[str]) -> InputError:
-    """The error for an option that the strategy does not have; it names the strategies that do."""
+    """Return the error for an option that the strategy does not have; it names the strategies that do."""
     takes = f"takes {', '.join(known)}" if known else "takes no options"
     others = [other for other in STRATEGIES if name in options_of(other)]
     where = f"; {name} is an option of {', '.join(others)}: choose one with strategy=" if others else ""

@@ -53,13 +53,13 @@ class Planner(ABC):
 
     @abstractmethod
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
-        """What to do in state s at time t (the number of the next step, from 1)."""
+        """Return what to do in state s at time t (the number of the next step, from 1)."""
 
     def restart(self) -> None:
-        """The walk does not go on from where the last attempt ended: it teleported, or counts were added."""
+        """Forget the last attempt: the walk does not go on from where it ended, or counts were added."""
 
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
-        """The run has made so many steps and collected so many needed samples; not walked: observed elsewhere."""
+        """Take into account the steps made and the needed samples collected so far; not walked: observed elsewhere."""
 
     @property
     def guarantee(self) -> Guarantee:

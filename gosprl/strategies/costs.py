@@ -36,6 +36,7 @@ class VisitDriven:
             raise InputError(f"c_max: expected a number >= 1, got {self.c_max}")
 
     def __call__(self, model: EmpiricalModel) -> NDArray[np.float64]:
+        """Return the costs [S] for the visits so far."""
         S = model.num_states
         visits = np.bincount(model.rows.state, weights=model.visits, minlength=S)
         x = visits / max(1.0, visits.sum())

@@ -37,6 +37,7 @@ Select = Callable[[NDArray[np.bool_], History, np.random.Generator], NDArray[np.
 
 
 def every(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Select every under-sampled state; in the initial phase those with the least remaining budget."""
     if not under.all():
         return under
     result: NDArray[np.bool_] = history.remaining == history.remaining.min()
@@ -49,15 +50,18 @@ def every_from_the_start(under: NDArray[np.bool_], history: History, rng: np.ran
 
 
 def least_sampled(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Select one under-sampled state with the fewest visits."""
     return _one(under, -history.visits.astype(float), rng)
 
 
 def easiest(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Select one under-sampled state with the best ratio of attempts that sampled it."""
     ratio = np.where(history.tried > 0, history.succeeded / np.maximum(history.tried, 1), 1.0)
     return _one(under, ratio, rng)
 
 
 def at_random(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Select one under-sampled state at random."""
     return _one(under, np.zeros(len(under)), rng)
 
 
@@ -79,7 +83,7 @@ GOALS: dict[str, Select] = {
 
 
 def selected(select: Select, under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """The goals that a selection chose, after checking them."""
+    """Return the goals that a selection chose, after checking them."""
     shown = under
     if select is not every:
         shown = under.view()

@@ -108,7 +108,7 @@ class Gosprl(Strategy):
         self.family()
 
     def family(self) -> Confidence:
-        """The sets that attempts plan in."""
+        """Return the sets that attempts plan in."""
         return family_of(self.dynamics, self.successors, self.confidence, self.delta, self.scale)
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "GosprlPlanner":
@@ -120,7 +120,7 @@ class Gosprl(Strategy):
 def family_of(
     dynamics: TabularMDP | None, successors: Any, confidence: str | Confidence, delta: float, scale: float
 ) -> Confidence:
-    """The sets that options ask for, after checking that the options go together."""
+    """Return the sets that options ask for, after checking that the options go together."""
     if dynamics is None:
         return as_family(confidence, delta, scale)
     if confidence != "kl":
@@ -397,7 +397,7 @@ class GosprlPlanner(Planner):
         return goals, ""
 
     def _largest_gap(self, s: int) -> int:
-        """The row of state s with the largest positive gap b - N, ties at random; -1 if there is none."""
+        """Return the row of state s with the largest positive gap b - N, ties at random; -1 if there is none."""
         begin, end = int(self.model.rows.ptr[s]), int(self.model.rows.ptr[s + 1])
         gaps = (self.need.pair[begin:end] - self.model.counts.visits[begin:end]).tolist()  # few: lists are faster
         largest = max(gaps)

@@ -1,7 +1,7 @@
 """Guarded: walk by the practical plan while a guard allows it, by Algorithm 1 in sets that hold otherwise.
 
 The rule (proved in docs/theory/guarded.md). T_p and T_c are the practical and the certified steps so far, J the needed
-samples so far. The credit is
+samples so far (a sample that serves a pair and a state counts twice). The credit is
 
     Lambda = 4 P l + 3 J + sum_j v_j,      l = log(S P / delta),
 
@@ -16,9 +16,10 @@ none is computed before the credit runs out. Then one plan values all states, an
 are credited as their first samples are counted; until the credit runs out again and counts have doubled or goals were
 met. (In systems too large for plans over all states: the state of that moment, once an episode.)
 
-What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. With probability 1 - delta, in a
-communicating MDP, v_j <= D and T_c obeys the theorem's bound, so T does, up to a constant factor. Practical samples
-only narrow the sets that certified attempts plan with.
+What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. On the event that the
+sets hold, probability 1 - delta, v_j <= D in a communicating MDP; with probability 1 - 2 delta T_c obeys the theorem's
+bound as well, and so does T, up to a constant factor. Practical samples only narrow the sets that certified attempts plan
+with.
 """
 
 import math
@@ -112,7 +113,7 @@ class Guarded(Strategy):
         )
 
     def practical(self) -> Practical:
-        """The plan that is followed while the guard allows it."""
+        """Return the plan that is followed while the guard allows it."""
         return Practical(
             delta=self.delta,
             scale=self.practical_scale,

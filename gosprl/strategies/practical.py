@@ -51,7 +51,7 @@ class NarrowKL(KL):
     """
 
     def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
-        """The sets of the given rows (default: all), in their order."""
+        """Return the sets of the given rows (default: all), in their order."""
         sets = super().intervals(model, rows)
         if model.closed:
             return sets
@@ -99,14 +99,14 @@ class Practical(Strategy):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
 
     def paths(self) -> Gosprl:
-        """The shortest paths that the walk takes."""
+        """Return the shortest paths that the walk takes."""
         if self.dynamics is not None:
             return Gosprl(dynamics=self.dynamics, successors=self.successors, duplicate_start=False)
         sets = NarrowKL(self.delta, self.scale)
         return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
 
     def certifier(self) -> Gosprl:
-        """What decides that states are beyond `reach`: the same with sets that hold."""
+        """Return what decides that states are beyond `reach`: the same with sets that hold."""
         return Gosprl(self.delta, successors=self.successors, dynamics=self.dynamics, reach=self.reach)
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "PracticalPlanner":

@@ -35,7 +35,7 @@ class RandomPlanner(Planner):
         return Guarantee.none("a random walk")
 
     def attempt(self, s: int, t: int) -> Attempt:
-        """The same at all times, except for the actions that turned out not to exist."""
+        """Return the same policy at all times, except for the actions that turned out not to exist."""
         enabled, rows = self.model.enabled, self.model.rows
         number = np.add.reduceat(enabled.astype(float), rows.ptr[:-1])
         policy = np.where(enabled, 1 / number[rows.state], 0.0)

@@ -11,7 +11,7 @@ __all__ = ["Outcome", "System", "Tabular", "as_system"]
 
 
 def as_system(system: Any) -> System:
-    """A system that collectors can walk, made from what a user gave."""
+    """Return a system that collectors can walk, made from what a user gave."""
     if isinstance(system, System):
         return system
     if isinstance(system, TabularMDP):

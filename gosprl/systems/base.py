@@ -45,7 +45,7 @@ class System(ABC):
 
     @abstractmethod
     def model(self) -> EmpiricalModel:
-        """An empty model with the system's states and actions."""
+        """Return an empty model with the system's states and actions."""
 
     @abstractmethod
     def reset(self) -> int:
@@ -59,7 +59,7 @@ class System(ABC):
         """Take the stream of random numbers of the run; called once, before the first reset."""
 
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
-        """What `collect(system, need)` means by `need`."""
+        """Return what `collect(system, need)` means by `need`."""
         return as_requirement(need, model.rows)
 
     def components(self) -> NDArray[np.int64] | None:

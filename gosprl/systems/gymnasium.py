@@ -34,12 +34,13 @@ class Gymnasium(System):
         self._seed: int | None = None
 
     def model(self) -> EmpiricalModel:
+        """Return an empty model with the environment's observations and actions."""
         model = EmpiricalModel(self._states, self._actions)
         model.states = range(self._first_state, self._first_state + self._states)
         return model
 
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
-        """An int is meant for the states that will be discovered; anything else as given."""
+        """Take an int for the states that will be discovered, anything else as given."""
         if isinstance(need, (int, np.integer)) and not isinstance(need, bool):
             return Discovered(_checks.whole("need", need, 0), model)
         return as_requirement(need, model.rows)

@@ -33,7 +33,7 @@ class Tabular(System):
         self._each = 2 if mdp.noise == "bernoulli" else 1  # uniform numbers a step
 
     def model(self) -> EmpiricalModel:
-        """An empty model over the MDP's pairs."""
+        """Return an empty model over the MDP's pairs."""
         return EmpiricalModel.over(self.mdp.rows)
 
     def seed(self, rng: np.random.Generator) -> None:
@@ -42,7 +42,7 @@ class Tabular(System):
         self._ahead = np.empty(0)
 
     def reset(self) -> int:
-        """The starting state."""
+        """Return the starting state."""
         self._state = self.mdp.start
         return self._state
 
@@ -126,7 +126,7 @@ class Tabular(System):
         return Dynamics(mdp.rows.ptr, mdp.ptr, mdp.succ, mdp.prob, self._rewards, mdp.components())
 
     def _look_ahead(self, count: int) -> NDArray[np.float64]:
-        """The next uniforms of the stream, at least `count`; drawn in blocks, as handing over a generator is slow."""
+        """Return the next numbers of the stream, at least `count`; drawn in blocks, since single draws are slow."""
         if len(self._ahead) < count:
             self._ahead = np.append(self._ahead, self._rng.random(max(count, BLOCK)))
         return self._ahead

@@ -47,10 +47,11 @@ class MaxEnt(Optimistic):
         _checks.positive("drift", self.drift)
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
+        """Return the gradient [R] of the smoothed entropy."""
         return np.asarray(-1 - np.log(self._smoothed(model, t)))
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
-        """The visits n, all at once, at which (N + n) / (t + n) + mu is exp(Q) times what it is now."""
+        """Return the visits n, all at once, at which (N + n) / (t + n) + mu is exp(Q) times what it is now."""
         N, made = model.visits, max(1, t - 1)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             most = self._smoothed(model, t) * np.exp(self.drift) - self.mu / len(N)
@@ -58,7 +59,7 @@ class MaxEnt(Optimistic):
         return np.minimum(super().limit(model, need, t), N + np.minimum(n, 2.0**53).astype(np.int64))
 
     def horizon(self, t: int) -> int:
-        """The steps h at which (t - 1 + h) / (t - 1) is exp(Q): by that a frequency falls if there is no visit."""
+        """Return the steps h at which (t - 1 + h) / (t - 1) is exp(Q): without visits, a frequency falls by that."""
         with np.errstate(over="ignore"):
             return int(min(max(1.0, max(1, t - 1) * np.expm1(self.drift)), 2.0**53))
 

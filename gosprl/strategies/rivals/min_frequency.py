@@ -48,7 +48,7 @@ class MinFrequency(Optimistic):
         _checks.positive("drift", self.drift)
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
-        """theta of the items that a row serves, relative to the largest."""
+        """Return theta of the items that a row serves, relative to the largest [R]."""
         pair, state, mean = need.pair > 0, need.state > 0, self._mean(need)
         by_pair = np.where(pair, model.visits / np.where(pair, need.pair, 1), np.inf) * mean
         by_state = np.where(state, need.state_visits / np.where(state, need.state, 1), np.inf) * mean
@@ -57,6 +57,7 @@ class MinFrequency(Optimistic):
         return np.asarray(np.exp(-eta * (by_pair - least)) + np.exp(-eta * (by_state - least))[model.rows.state])
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
+        """Return the visits [R] beyond which an episode ends: also when log theta has moved by Q."""
         least = np.where(need.pair > 0, need.pair, np.inf)
         needed = np.minimum(least, np.where(need.state > 0, need.state, np.inf)[model.rows.state])
         allowed = np.minimum(self.drift / self._eta(need, t) * needed / self._mean(need), 2.0**53)
@@ -68,6 +69,6 @@ class MinFrequency(Optimistic):
 
     @staticmethod
     def _mean(need: Need) -> float:
-        """The mean need of an item."""
+        """Return the mean need of an item."""
         needs = np.concatenate([need.pair[need.pair > 0], need.state[need.state > 0]])
         return float(needs.mean()) if needs.size else 1.0

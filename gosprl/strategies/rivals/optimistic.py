@@ -50,7 +50,7 @@ class Optimistic(Strategy):
         return np.asarray(N + np.maximum(N, 1) - 1)
 
     def horizon(self, t: int) -> int:
-        """Steps after which it ends."""
+        """Return the steps after which it ends."""
         return UNLIMITED
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "OptimisticPlanner":
@@ -78,7 +78,7 @@ class OptimisticPlanner(Planner):
         return {"plans": self.planner.plans, "full": self.planner.plans, "sweeps": self.planner.sweeps}
 
     def attempt(self, s: int, t: int) -> Attempt:
-        """An episode."""
+        """Plan an episode."""
         options, model, need = self.options, self.model, self.need
         t = 1 + int(model.visits.sum())  # with what was there before, and resets: frequencies add up to one
         reward = options.reward(model, need, t)

@@ -31,6 +31,7 @@ class WeightedMaxEnt(MaxEnt):
     """
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
+        """Return the weighted gradient [R]."""
         return self.weights(model) * super().reward(model, need, t)
 
     def weights(self, model: EmpiricalModel) -> NDArray[np.float64]:

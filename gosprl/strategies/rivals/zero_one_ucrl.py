@@ -34,8 +34,10 @@ class ZeroOneUCRL(Optimistic):
             raise InputError(f"renew: expected True or False, got {self.renew!r}")
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
+        """Return 1 for under-sampled rows, 0 for others [R]."""
         return (gaps(model, need) > 0).astype(float)
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
+        """Return the visits [R] beyond which an episode ends; with `renew`, also when a pair has all it needs."""
         limit, gap = super().limit(model, need, t), gaps(model, need)
         return np.where(gap > 0, np.minimum(limit, model.visits + gap - 1), limit) if self.renew else limit

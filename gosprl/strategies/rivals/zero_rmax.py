@@ -40,6 +40,7 @@ class Discounted(Confidence):
     gamma: float
 
     def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
+        """Return the sets of the given rows (default: all), in their order."""
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
         lower = self.gamma * count / np.repeat(np.maximum(1, visits), np.diff(ptr))

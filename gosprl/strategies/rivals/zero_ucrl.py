@@ -23,4 +23,5 @@ class ZeroUCRL(Optimistic):
     """
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
+        """Return max(1, N - b)^(-1/2) of each row [R]."""
         return np.asarray(np.maximum(1, -gaps(model, need)) ** -0.5)
