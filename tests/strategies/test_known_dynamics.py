@@ -8,7 +8,7 @@ from stepped import Stepped, Untold
 import gosprl
 from gosprl import KL, Bernstein, Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl.envs import make
-from gosprl.strategies import Gosprl, Guarded, Practical
+from gosprl.strategies import Gosprl, Guarded, Practical, practical
 from gosprl.strategies.practical import NarrowKL
 from gosprl.systems.tabular import Tabular
 
@@ -119,21 +119,23 @@ def test_without_the_dynamics_the_first_plan_is_another():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_confidence_set_is_made_during_a_run(name, monkeypatch):
-    def learns(self, model, rows=None):
-        raise AssertionError("a set was made from counts")
+def test_no_set_and_no_program_is_made_from_counts_during_a_run(name, monkeypatch):
+    def learns(*given, **named):
+        raise AssertionError("something was made from counts")
 
     collector = Collector(20, 4, 3, strategy=name, dynamics=ROOM, seed=0)
     with monkeypatch.context() as patched:
         for family in (KL, Bernstein, NarrowKL):
             patched.setattr(family, "intervals", learns)
+        patched.setattr(practical, "solve_model", learns)
         collector.walk(ROOM)
     result = collector.result()
     assert result.met
+    assert name == "gosprl" or result.work["programs"] > 3
     with monkeypatch.context() as patched:
         patched.setattr(KL, "intervals", learns)
         patched.setattr(NarrowKL, "intervals", learns)
-        with pytest.raises(AssertionError, match="a set was made"):
+        with pytest.raises(AssertionError, match="made from counts"):
             Collector(20, 4, 3, strategy=name, seed=0)
 
 
