@@ -19,6 +19,8 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import Outcome, System
 
+STEP = ("observation", "reward", "terminated", "truncated", "info")
+
 
 class Gymnasium(System):
     """Steps through an environment, in Python."""
@@ -51,13 +53,14 @@ class Gymnasium(System):
 
     def reset(self) -> int:
         """Reset the environment; the seed goes in the first time."""
-        observation, _ = self.env.reset(seed=self._seed)
+        observation, _ = _parts("reset", self.env.reset(seed=self._seed), ("observation", "info"))
         self._seed = None
         return self._index(observation)
 
     def step(self, action: int) -> Outcome:
         """Step the environment."""
-        observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action)
+        made: Any = self.env.step(self._first_action + action)
+        observation, reward, terminated, truncated, _ = _parts("step", made, STEP)
         return Outcome(self._index(observation), reward, terminated, truncated)
 
     def _index(self, observation: Any) -> int:
@@ -66,6 +69,13 @@ class Gymnasium(System):
                 f"the environment left its observation space {self.env.observation_space}: {observation!r}"
             )
         return int(observation) - self._first_state
+
+
+def _parts(method: str, answer: Any, names: tuple[str, ...]) -> Any:
+    """What a method of the environment returned, if it has as many parts as it must."""
+    if not isinstance(answer, (tuple, list)) or len(answer) != len(names):
+        raise GosprlError(f"the environment's {method}(): expected ({', '.join(names)}), got {answer!r:.80}")
+    return answer
 
 
 def _discrete(name: str, space: Any) -> spaces.Discrete:

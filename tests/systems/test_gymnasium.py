@@ -535,6 +535,107 @@ def test_ask_and_tell_by_hand():
     assert expected.resets > 50
 
 
+# Runs on one environment and on another
+
+
+@pytest.mark.parametrize("limit", [100, 4])
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "random"])
+def test_runs_on_several_environments_record_what_happened(strategy, limit):
+    """Two environments, turn by turn: each run begins with a reset, and that is no transition."""
+    envs = [Recorder(gym.make(FROZEN, max_episode_steps=limit)) for _ in range(2)]
+    collector = gosprl.Collector(16, 4, frozen_need(10**4), seed=0, strategy=strategy)
+    resets = Counter()
+    for turn in range(12):
+        env, before = envs[turn % 2], collector.result().resets
+        result = collector.run(env, max_steps=1 + 3 * turn)
+        assert result.stop == "max_steps"
+        resets[turn % 2] += result.resets - before
+    walked, after = split(result.model)
+    assert walked == envs[0].transitions() + envs[1].transitions()
+    assert result.resets == after.total()
+    for i, env in enumerate(envs):
+        truncated = sum(step[5] and not step[4] for step in env.steps)
+        assert len(env.resets) == 6 + resets[i] + truncated  # one a run, one an episode
+
+
+@pytest.mark.parametrize("outside", ["nothing", "reset", "steps", "both"])
+def test_an_environment_that_was_used_between_two_runs(outside):
+    for seed in range(4):
+        env = Recorder(gym.make(FROZEN))
+        collector, made = gosprl.Collector(16, 4, frozen_need(10**4), seed=seed), Counter()
+        for turn in range(6):
+            begin = len(env.steps)
+            result = collector.run(env, max_steps=5 + turn)
+            made += Counter(step[:3] for step in env.steps[begin:])
+            if outside in ("reset", "both"):
+                env.reset()
+            if outside in ("steps", "both"):
+                for action in (0, 1, 2):
+                    if any(env.steps[-1][4:]):
+                        env.reset()
+                    env.step(action)
+        assert split(result.model)[0] == made, f"seed {seed}"
+
+
+def test_every_run_on_an_environment_begins_with_a_reset_unless_none_is_named():
+    env = Recorder(Table(ring(9)))
+    collector = gosprl.Collector(9, 2, 100, seed=0, strategy=Plain())
+    for runs, resets in ((1, 1), (2, 2), (3, 3)):
+        collector.run(env, max_steps=4)
+        assert len(env.resets) == resets
+        assert [s for s, *_ in env.steps[-4:]] == [0, 1, 2, 3], f"run {runs}"
+    collector.run(max_steps=3)
+    assert len(env.resets) == 3
+    assert [s for s, *_ in env.steps[-3:]] == [4, 5, 6]
+    assert split(collector.model)[0] == env.transitions()
+    assert [seed is None for seed, _ in env.resets] == [False, True, True]
+
+
+def test_the_same_system_object_goes_on():
+    env = Recorder(Table(ring(9)))
+    system = Gymnasium(env)
+    collector = gosprl.Collector(9, 2, 100, seed=0, strategy=Plain())
+    for _ in range(3):
+        collector.run(system, max_steps=2)
+    assert len(env.resets) == 1
+    assert [s for s, *_ in env.steps] == [0, 1, 2, 3, 4, 5]
+    collector.run(Gymnasium(env), max_steps=1)  # another object: nobody knows where it is
+    assert len(env.resets) == 2
+    assert split(collector.model)[0] == env.transitions()
+
+
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "random"])
+@pytest.mark.parametrize("limit", [100, 4])
+def test_n_steps_and_then_m_are_n_plus_m_for_states_that_are_found(limit, strategy):
+    """An int: the states found so far. Looking at results in between changes nothing."""
+    total, whole = 80, Recorder(gym.make(FROZEN, max_episode_steps=limit))
+    expected = gosprl.collect(whole, 2, seed=3, strategy=strategy, max_steps=total)
+    for n in range(1, total, 6):
+        env = Recorder(gym.make(FROZEN, max_episode_steps=limit))
+        system = Gymnasium(env)
+        model = system.model()
+        collector = gosprl.Collector(need=system.requirement(2, model), model=model, seed=3, strategy=strategy)
+        collector.run(system, max_steps=n)
+        collector.result()
+        result = collector.run(max_steps=total - n)
+        assert (env.steps, env.resets) == (whole.steps, whole.resets)
+        assert same(result, expected)
+
+
+@pytest.mark.parametrize("states", [4, 40])
+def test_an_environment_of_another_size(states):
+    """With more states than the collector has, one that it does not have is an error when it comes up."""
+    env, collector = Recorder(Table(ring(states))), gosprl.Collector(9, 2, 5, seed=0)
+    collector.run(Table(ring(9)), max_steps=5)
+    if states == 4:
+        assert collector.run(env, max_steps=200).stop == "max_steps"  # states 4 to 8 are never come to
+    else:
+        words = r"system: the state that Gymnasium\.step\(\) returned: expected a state in 0\.\.8, got 9"
+        with pytest.raises(gosprl.CollectionError, match=words) as caught:
+            collector.run(env)
+        assert caught.value.result.counts.sum() == caught.value.result.steps == 5 + len(env.steps) - 1
+
+
 # What the result promises
 
 
@@ -630,6 +731,43 @@ def test_spaces_that_are_not_discrete(env, message):
     assert re.search(message, text, re.DOTALL)
     for name in re.findall(r"Discretize\w+", text):
         assert hasattr(gym.wrappers, name)
+
+
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+def test_vector_environments_are_named_as_such(mode):
+    if mode == "sync":
+        envs = gym.make_vec(FROZEN, num_envs=2, vectorization_mode=mode)
+    else:
+        envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode)
+    words = (
+        r"^system: expected one environment, got a vector environment \(\w+\), whose automatic resets hide transitions"
+    )
+    with pytest.raises(gosprl.InputError, match=words):
+        gosprl.collect(envs, need=1)
+    with pytest.raises(gosprl.InputError, match=words):
+        gosprl.Collector(16, 4, 1).run(envs)
+    envs.close()
+
+
+class Lookalike:
+    """Has all that an environment has, and is none."""
+
+    observation_space, action_space = spaces.Discrete(3), spaces.Discrete(2)
+
+    def reset(self, **_):
+        return 0, {}
+
+    def step(self, action):
+        return 0, 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    "system", [FROZEN, Lookalike(), Lookalike, gym.Env, gym.spec(FROZEN), lambda: gym.make(FROZEN), [gym.make(FROZEN)]]
+)
+def test_what_is_no_environment(system):
+    words = r"^system: expected a TabularMDP, a Gymnasium environment or a gosprl\.systems\.System, got \w+$"
+    with pytest.raises(gosprl.InputError, match=words):
+        gosprl.collect(system, need=1)
 
 
 def test_the_advice_for_continuous_spaces_works():
@@ -928,6 +1066,44 @@ def test_the_same_seed_finds_the_same(strategy):
     assert (result.stop, result.met) == ("found", False)
     if strategy == "random":  # which does not look at the need
         assert result.found == whole.found
+
+
+@pytest.mark.parametrize("reward", ["much", None, 1j])
+def test_a_reward_in_words(reward):
+    env = Recorder(Paying(ring(3), at(3, 1, 1, reward)))
+    with pytest.raises(
+        gosprl.CollectionError, match=r"after \d+ steps: reward: expected a finite number, got "
+    ) as caught:
+        gosprl.collect(env, 3, seed=0)
+    result = caught.value.result
+    assert result.steps == result.counts.sum() == len(env.steps) - 1
+    assert env.steps[-1][:2] == (1, 1)
+
+
+@pytest.mark.parametrize("answer", [None, 0, (0, 0.0), (0, 0.0, False, {})], ids=["none", "one", "two", "the old four"])
+def test_a_step_of_another_shape(answer):
+    class Odd(Table):
+        def step(self, action):
+            made = super().step(action)
+            self.made = getattr(self, "made", 0) + 1
+            return answer if self.made == 10 else made
+
+    words = r"the run failed after 9 steps: the environment's step\(\): expected \(observation, reward, terminated, "
+    with pytest.raises(gosprl.CollectionError, match=words) as caught:
+        gosprl.collect(Odd(ring(4)), 50, seed=0)
+    assert caught.value.result.counts.sum() == 9
+
+
+@pytest.mark.parametrize("answer", [None, 0, (0,), (0, {}, 1)])
+def test_a_reset_of_another_shape(answer):
+    class Odd(Table):
+        def reset(self, **options):
+            super().reset(**options)
+            return answer
+
+    words = r"the environment's reset\(\): expected \(observation, info\), got "
+    with pytest.raises(gosprl.CollectionError, match=words):
+        gosprl.collect(Odd(ring(4)), 50, seed=0)
 
 
 def test_a_reward_that_is_no_number():
