@@ -138,7 +138,7 @@ def first_run() -> bool:
     """Whether the planner has never been compiled on this machine."""
     from gosprl import _kernels
 
-    return not any(Path(str(_kernels.solve.stats.cache_path)).glob("_kernels.solve-*.nbi"))
+    return not any(Path(str(_kernels.solve.stats.cache_path)).glob("*.solve-*.nbi"))
 
 
 def facts(env: str, rows: list[tuple[str, str]]) -> Table:
