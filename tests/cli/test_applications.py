@@ -17,8 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 import gosprl
-from gosprl import applications, cli
+from gosprl import applications
 from gosprl.cli import applications as cli_applications
+from gosprl.cli.app import app
 
 COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()"]
 VERBS = (
@@ -42,7 +43,7 @@ MEANS = np.array([0.1, 0.9, 0.3])
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def words(text):
@@ -79,7 +80,8 @@ def contents(answer):
     fields = {name: value for name, value in fields.items() if not name.startswith("_") and name != "collected"}
     if "model" in fields:
         fields |= dict(zip(("s", "a", "s_next", "count"), fields.pop("model").transitions(), strict=True))
-    return fields | {"steps": answer.steps, "stop": answer.stop, "seed": answer.collected.seed}
+    told = {"steps": answer.steps, "stop": answer.stop, "seed": answer.collected.seed}
+    return fields | told | {"guarantee": str(answer.guarantee)}
 
 
 def check(told, answer, env):
@@ -235,7 +237,7 @@ def test_printed_for_people():
     answer = applications.estimate_model(RIVER, 0.3, norm="max", seed=0)
     assert done.exit_code == 0
     assert done.stderr == ""
-    shown = [*answer.lines(), ("steps", f"{answer.steps:,}"), ("stop", "met"), ("guarantee", answer.guarantee)]
+    shown = [*answer.lines(), ("steps", f"{answer.steps:,}"), ("stop", "met"), ("guarantee", str(answer.guarantee))]
     for name, value in shown:
         assert words(f"{name} {value}") in words(done.stdout)
 
@@ -485,7 +487,7 @@ def test_bad_input_exits_with_2_and_says_why(arguments, message):
 def test_states_that_cannot_be_reached_are_named(monkeypatch):
     parts = gosprl.TabularMDP(np.eye(3)[:, None, :], name="islands")
     monkeypatch.setattr(cli_applications, "environment", lambda name, settings: parts)
-    assert "from the start, state 0, no action leads to states 1, 2" in refused("estimate-model", "x", "--eta", 1)
+    assert "no path leads from the start, state 0, to states 1, 2" in refused("estimate-model", "x", "--eta", 1)
 
 
 @pytest.mark.parametrize("verb", REWARDED)

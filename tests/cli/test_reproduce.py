@@ -12,7 +12,7 @@ import pytest
 from small_catalogue import files, modules
 from typer.testing import CliRunner
 
-from gosprl import cli
+from gosprl.cli.app import app
 from gosprl.experiments import store
 from gosprl.experiments.catalogue import EXPERIMENTS
 from gosprl.experiments.sweep import PILOT
@@ -25,7 +25,7 @@ def catalogue(monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
 
 
 def words(text):
