@@ -103,7 +103,8 @@ def contents(answer):
     fields = {name: value for name, value in fields.items() if not name.startswith("_") and name != "collected"}
     if "model" in fields:
         fields |= dict(zip(("s", "a", "s_next", "count"), fields.pop("model").transitions(), strict=True))
-    return fields | {"steps": answer.steps, "stop": answer.stop, "seed": answer.collected.seed}
+    told = {"steps": answer.steps, "stop": answer.stop, "seed": answer.collected.seed}
+    return fields | told | {"guarantee": str(answer.guarantee)}
 
 
 def check(told, answer, env):

@@ -346,6 +346,6 @@ def _check_state_rewards(mdp: TabularMDP) -> None:
     if differ.size:
         s = int(differ[0])
         raise InputError(
-            f"rewards: expected the same rewards for all actions of a state, got {low[s]:g} and {high[s]:g} in state "
-            f"{s}; give means [S] with mdp.with_rewards(means), or compare pairs with estimate_rewards"
+            f"rewards: expected those of a state to be the same for all its actions, got {low[s]:g} and {high[s]:g} in "
+            f"state {s}; give means [S] with mdp.with_rewards(means), or compare pairs with estimate_rewards"
         )

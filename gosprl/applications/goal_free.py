@@ -338,7 +338,7 @@ def explore_all_goals(
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     family = walk.family()
     if alpha is not None and rule == "certified":
-        raise InputError("alpha: only with rule='paper', whose allocation it multiplies")
+        raise InputError("alpha: expected rule='paper', whose allocation it multiplies, got 'certified'")
     constant = 1.0 if alpha is None else _checks.positive("alpha", alpha)
     rules: dict[str, Callable[[EmpiricalModel, bool], Rule]] = {
         "certified": lambda model, all_states: CertifiedPolicies(model, all_states, family, task),
@@ -373,7 +373,7 @@ def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) ->
     if c_min == 0 and math.isinf(theta):
         raise InputError(
             "c_min, theta: expected c_min > 0 or a finite theta >= 1; with c_min = 0 and theta = inf, a policy that "
-            "waits for ever where that is free, and never reaches the goal, may be optimal"
+            "waits for ever where that is free and never arrives at the goal may be optimal"
         )
     if diameter is not None and _checks.positive("diameter", diameter) < 1:
         raise InputError(f"diameter: expected at least 1 step, got {diameter:g}")

@@ -231,5 +231,7 @@ def _alpha(rule: str, alpha_b: float | None) -> float:
     if alpha_b is None:
         return ALPHA.get(rule, 1.0)
     if rule == "certified":
-        raise InputError("alpha_b: only with rule='paper' or 'decreasing', whose printed requirement it multiplies")
+        raise InputError(
+            "alpha_b: expected rule='paper' or 'decreasing', whose printed requirement it multiplies, got 'certified'"
+        )
     return _checks.positive("alpha_b", alpha_b)

@@ -1,4 +1,4 @@
-"""`gosprl collect`."""
+"""The verb `gosprl collect`."""
 
 import json
 from typing import Annotated, Any
@@ -28,31 +28,52 @@ from gosprl.cli.shared import (
 def collect(
     env: Env,
     need: Annotated[
-        str, typer.Option(help="Samples: a number for every pair, or an .npy file with [S] or [S, A].")
+        str, typer.Option(help="Samples of every pair: a number, or an .npy file with an array [S] or [S, A].")
     ] = "1",
     strategy: Annotated[
         str,
         typer.Option(
             help="guarded, gosprl (Algorithm 1 of the paper), practical, random; or a rival: "
-            "zero_one_ucrl, zero_ucrl, maxent, weighted_maxent, min_frequency, zero_rmax."
+            "zero_one_ucrl, zero_ucrl, maxent, weighted_maxent, min_frequency, zero_rmax. "
+            "The options below, up to --known, are the strategy's: one that it does not have is an error."
         ),
     ] = "guarded",
     seed: Seed = None,
     max_steps: MaxSteps = None,
-    confidence: Annotated[str | None, typer.Option(help="Confidence sets: kl (default) or bernstein.")] = None,
-    scale: Annotated[float | None, typer.Option(help="Width of the sets (default 1); below 1 no guarantee.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Confidence level (default 0.1).")] = None,
-    goals: Annotated[str | None, typer.Option(help="all (default), least-sampled, easiest or random.")] = None,
-    reach: Annotated[float | None, typer.Option(help="Give up states that are more than this many steps away.")] = None,
-    planning: Annotated[str | None, typer.Option(help="focused (default), or full: for all states each time.")] = None,
-    known: Annotated[bool, typer.Option("--known", help="Plan with the true dynamics (our domains only).")] = False,
+    confidence: Annotated[
+        str | None, typer.Option(help="Family of the confidence sets: kl (default) or bernstein.")
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(help="Width multiplier of the sets of gosprl, practical and the rivals; below 1 no guarantee."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Largest probability that the guarantee fails (default 0.1).")
+    ] = None,
+    goals: Annotated[
+        str | None,
+        typer.Option(help="The states that gosprl heads for: all (default), least-sampled, easiest or random."),
+    ] = None,
+    reach: Annotated[
+        float | None, typer.Option(help="Give up states that are certified to be more than this many steps away.")
+    ] = None,
+    planning: Annotated[
+        str | None,
+        typer.Option(help="gosprl plans for the states on its way (focused, default) or for all states (full)."),
+    ] = None,
+    known: Annotated[
+        bool, typer.Option("--known", help="Plan with the true dynamics; nothing is learnt (our domains only).")
+    ] = False,
     settings: Settings = None,
-    compare: Annotated[bool, typer.Option("--compare", help="Beside the fluid limit and a random walk.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare with the fluid limit and a random walk (our domains only).")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Collect samples of every state-action pair, in as few steps as possible.
 
-    Walks ENV until every pair has been sampled NEED times. Exit status 0 if all was met, 1 if it stopped before.
+    Steps through ENV until every pair has been sampled NEED times; in a Gymnasium environment, every action of every
+    state discovered. Exit status 0 if the need was met, 1 if the run stopped before.
 
     Example: `gosprl collect four_room43 --need 10 --seed 0`
 
@@ -60,9 +81,11 @@ def collect(
     """
     system = environment(env, settings)
     if known and not isinstance(system, gosprl.TabularMDP):
-        raise gosprl.InputError("known: only our own domains tell their dynamics")
+        raise gosprl.InputError("known: expected one of our domains; the dynamics of other environments are not known")
+    if known and confidence is not None:
+        raise gosprl.InputError("known, confidence: known dynamics need no confidence sets; give one of the two")
     if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
-        raise gosprl.InputError("compare: only for our own domains, and not with --json")
+        raise gosprl.InputError("compare: expected one of our domains, and no --json")
     given = {
         "confidence": confidence,
         "scale": scale,
@@ -83,10 +106,10 @@ def collect(
         print_error(error)
         result = error.result
     if as_json:
-        told = vars(result) | {"guarantee": str(result.guarantee)}
         keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
+        shown = {key: getattr(result, key) for key in keys} | {"guarantee": str(result.guarantee)}
         known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
-        print(json.dumps({"env": env, **{key: told[key] for key in keys}, **known_limit}))
+        print(json.dumps({"env": env, **shown, **known_limit}))
     else:
         out.print(summary(env, result))
         if isinstance(system, gosprl.TabularMDP):
@@ -118,12 +141,13 @@ def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:
 
 
 def _compare(mdp: gosprl.TabularMDP, need: Any, result: gosprl.Result, seed: int | None) -> None:
+    """Print the steps of the run beside the fluid limit and the steps of a random walk."""
     limit = gosprl.fluid_limit(mdp, need)
-    table = Table(title="steps to the same end", box=SIMPLE_HEAD)
+    table = Table(title="steps to meet the need", box=SIMPLE_HEAD)
     for title in ("", "steps", "x fluid limit"):
         table.add_column(title, justify="left" if not title else "right")
     walk = gosprl.collect(mdp, need, strategy="random", seed=seed, max_steps=1000 * max(1, result.steps))
-    rows = (("fluid limit: no collector needs fewer on average", limit), ("this run", float(result.steps)))
+    rows = (("fluid limit: lower bound on the expected steps", limit), ("this run", float(result.steps)))
     for name, steps in (*rows, ("random walk" + ("" if walk.met else " (stopped)"), float(walk.steps))):
         table.add_row(name, f"{steps:,.0f}", f"{steps / limit:.2f}" if limit > 0 else "-")
     out.print(table)

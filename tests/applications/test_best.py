@@ -322,7 +322,7 @@ def test_epsilon_is_not_negative(epsilon):
 def test_rewards_that_depend_on_the_action():
     rewards = np.full((6, 2), 0.5)
     rewards[3, 1] = 0.75
-    words = r"rewards: expected the same rewards for all actions .*, got 0.5 and 0.75 in state 3; .* estimate_rewards"
+    words = r"rewards: expected those of a state to be the same .*, got 0.5 and 0.75 in state 3; .* estimate_rewards"
     for options in ({}, {"budget": 100}):
         with pytest.raises(InputError, match=words):
             best_state(TabularMDP(RIVER.dense(), rewards=rewards), **options)

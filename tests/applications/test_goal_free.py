@@ -279,7 +279,9 @@ def test_the_printed_rule_estimates_the_diameter_first():
     assert 2 <= explored.diameter <= (1 + 2 * 0.5 * 1.5) * 1.5 * 2
     given = explore_all_goals(mdp, 0.5, c_min=1, rule="paper", diameter=2, alpha=1e-9, seed=0)
     assert given.steps < explored.steps  # the allocation itself is one sample
-    with pytest.raises(InputError, match=r"^alpha: only with rule='paper', whose allocation it multiplies"):
+    with pytest.raises(
+        InputError, match=r"^alpha: expected rule='paper', whose allocation it multiplies, got 'certified'"
+    ):
         explore_all_goals(mdp, 0.5, c_min=1, alpha=2)
 
 

@@ -355,7 +355,7 @@ def test_eta_is_positive(eta):
         ({"norm": "l2"}, "norm: 'l2' is not known; known are l1, max"),
         ({"rule": "printed"}, "rule: 'printed' is not known; known are certified, decreasing, paper"),
         ({"rule": ["paper"]}, "rule: .* is not known"),
-        ({"alpha_b": 0.1}, "alpha_b: only with rule='paper' or 'decreasing', whose printed requirement it multi"),
+        ({"alpha_b": 0.1}, "alpha_b: expected rule='paper' or 'decreasing', .* it multiplies, got 'certified'"),
         ({"alpha_b": 0, "rule": "paper"}, "alpha_b: expected a positive finite number, got 0"),
         ({"alpha_b": np.nan, "rule": "paper"}, "alpha_b: expected a positive finite number, got nan"),
         ({"confidence": gosprl.sets.known.Known(RIVER)}, "confidence: expected intervals on the successors"),

@@ -59,7 +59,7 @@ def test_bad_input_exits_with_2_and_says_why(arguments, message):
 def test_states_that_cannot_be_reached_are_named(monkeypatch):
     parts = gosprl.TabularMDP(np.eye(3)[:, None, :], name="islands")
     monkeypatch.setattr(cli_applications, "environment", lambda name, settings: parts)
-    assert "from the start, state 0, no action leads to states 1, 2" in refused("estimate-model", "x", "--eta", 1)
+    assert "no path leads from the start, state 0, to states 1, 2" in refused("estimate-model", "x", "--eta", 1)
 
 
 @pytest.mark.parametrize("verb", REWARDED)

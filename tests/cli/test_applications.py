@@ -109,7 +109,7 @@ def test_printed_for_people():
     answer = applications.estimate_model(RIVER, 0.3, norm="max", seed=0)
     assert done.exit_code == 0
     assert without_notice(done.stderr) == ""
-    shown = [*answer.lines(), ("steps", f"{answer.steps:,}"), ("stop", "met"), ("guarantee", answer.guarantee)]
+    shown = [*answer.lines(), ("steps", f"{answer.steps:,}"), ("stop", "met"), ("guarantee", str(answer.guarantee))]
     for name, value in shown:
         assert words(f"{name} {value}") in words(done.stdout)
 

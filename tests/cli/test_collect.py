@@ -17,6 +17,7 @@ from notices import without_notice
 import gosprl
 
 COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()", "collect"]
+RIVER = gosprl.envs.make("riverswim6")
 KEYS = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee")
 
 
@@ -34,7 +35,8 @@ def answer(*arguments, status=0):
 
 
 def check(told, result):
-    assert {key: told[key] for key in KEYS} == {key: getattr(result, key) for key in KEYS}
+    expected = {key: getattr(result, key) for key in KEYS} | {"guarantee": str(result.guarantee)}
+    assert {key: told[key] for key in KEYS} == expected
 
 
 def numbers(text):
@@ -62,15 +64,31 @@ def test_a_gymnasium_environment_as_json():
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        (["--confidence", "bernstein", "--scale", "0.1"], {"confidence": "bernstein", "scale": 0.1}),
-        (["--delta", "0.01", "--goals", "least-sampled"], {"delta": 0.01, "goals": "least-sampled"}),
+        (
+            ["--strategy", "gosprl", "--confidence", "bernstein", "--scale", "0.1"],
+            {"strategy": "gosprl", "confidence": "bernstein", "scale": 0.1},
+        ),
+        (
+            ["--strategy", "gosprl", "--delta", "0.01", "--goals", "least-sampled", "--planning", "full"],
+            {"strategy": "gosprl", "delta": 0.01, "goals": "least-sampled", "planning": "full"},
+        ),
+        (["--confidence", "bernstein", "--delta", "0.01"], {"confidence": "bernstein", "delta": 0.01}),
+        (["--strategy", "practical", "--scale", "0.1"], {"strategy": "practical", "scale": 0.1}),
         (["--strategy", "random"], {"strategy": "random"}),
-        (["--known"], {"dynamics": gosprl.envs.make("riverswim6")}),
+        (["--known"], {"dynamics": RIVER}),
+        (["--known", "--strategy", "gosprl"], {"dynamics": RIVER, "strategy": "gosprl"}),
+        (["--known", "--strategy", "practical"], {"dynamics": RIVER, "strategy": "practical"}),
     ],
 )
 def test_options_are_those_of_the_library(arguments, options):
     told = answer("riverswim6", "--need", 5, "--seed", 3, *arguments)
     check(told, gosprl.collect(gosprl.envs.make("riverswim6"), need=5, seed=3, **options))
+
+
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical"])
+def test_known_dynamics_are_said_so(strategy):
+    told = answer("riverswim6", "--need", 5, "--seed", 0, "--known", "--strategy", strategy)
+    assert (told["met"], told["guarantee"]) == (True, "known dynamics")
 
 
 def test_parameters_of_the_environment():
@@ -106,10 +124,12 @@ def test_stopped_unmet_exits_with_1():
     assert re.search(rf"missing +{missing} samples", done.stdout)
 
 
-def test_given_up_exits_with_1():
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical"])
+def test_given_up_exits_with_1(strategy):
     """After some samples, most states are more than 1.5 steps away even in optimistic models."""
-    told = answer("riverswim6", "--need", 50, "--reach", 1.5, "--seed", 0, status=1)
+    told = answer("riverswim6", "--need", 50, "--reach", 1.5, "--seed", 0, "--strategy", strategy, status=1)
     assert (told["met"], told["stop"]) == (False, "unreachable")
+    check(told, gosprl.collect(RIVER, need=50, reach=1.5, seed=0, strategy=strategy))
 
 
 @pytest.mark.parametrize(
@@ -131,11 +151,34 @@ def test_given_up_exits_with_1():
             "strategy: 'best'.*gosprl, guarded, maxent, min_frequency, practical, random, .*zero_ucrl",
         ),
         (["riverswim6", "--confidence", "none"], "confidence: 'none'.*bernstein, kl"),
-        (["riverswim6", "--goals", "near"], "goals: 'near'.*all, easiest, least-sampled, random"),
+        (
+            ["riverswim6", "--strategy", "gosprl", "--goals", "near"],
+            "goals: 'near'.*all, easiest, least-sampled, random",
+        ),
+        (["riverswim6", "--goals", "all"], "goals: not an option of strategy 'guarded'.*goals is an option of gosprl"),
+        (
+            ["riverswim6", "--scale", "0.1"],
+            "scale: not an option of strategy 'guarded'.*an option of gosprl, practical,",
+        ),
+        (
+            ["riverswim6", "--strategy", "random", "--delta", "0.2"],
+            "delta: not an option of strategy 'random', which takes no options; delta is an option of guarded, gosprl, "
+            ".*: choose one with strategy=",
+        ),
+        (
+            ["riverswim6", "--strategy", "random", "--reach", "5"],
+            "reach: .* is an option of guarded, gosprl, practical: ",
+        ),
+        (
+            ["riverswim6", "--strategy", "zero_ucrl", "--known"],
+            "dynamics: .* an option of guarded, gosprl, practical: ",
+        ),
         (["riverswim6", "--max-steps", "0"], "max_steps: "),
         (["riverswim6", "--seed", "-1"], "seed: "),
         (["FrozenLake-v1", "--known"], "known: "),
-        (["riverswim6", "--known", "--confidence", "kl"], "dynamics, confidence: "),
+        (["riverswim6", "--known", "--confidence", "kl"], "known, confidence: known dynamics need no confidence sets"),
+        (["riverswim6", "--known", "--confidence", "bernstein"], "known, confidence: "),
+        (["FrozenLake-v1", "--compare"], "compare: expected one of our domains"),
         (["CartPole-v1"], "observation_space: expected Discrete.*Box.*gymnasium.wrappers"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
