@@ -16,10 +16,9 @@ none is computed before the credit runs out. Then one plan values all states, an
 are credited as their first samples are counted; until the credit runs out again and counts have doubled or goals were
 met. (In systems too large for plans over all states: the state of that moment, once an episode.)
 
-What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. On the event that the
-sets hold, probability 1 - delta, v_j <= D in a communicating MDP; with probability 1 - 2 delta T_c obeys the theorem's
-bound as well, and so does T, up to a constant factor. Practical samples only narrow the sets that certified attempts plan
-with.
+What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. On the event that the sets hold, with
+probability 1 - delta, v_j <= D in a communicating MDP. With probability 1 - 2 delta, T_c obeys the theorem's bound as
+well, and so does T, up to a constant factor. Practical samples only narrow the sets that certified attempts plan with.
 """
 
 import math
