@@ -23,6 +23,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.families import as_family
 from gosprl.sets.intervals import Confidence
+from gosprl.strategies import Strategy
 from gosprl.systems import as_system
 
 Ints = NDArray[np.int64]
@@ -220,7 +221,8 @@ class Walk:
         return Guarantee(delta, given=("the successors",) if dynamics and self._successors_given() else ())
 
     def _successors_given(self) -> bool:
-        of_object = getattr(self.options.get("strategy"), "successors", None)
+        strategy = self.options.get("strategy")
+        of_object = strategy.successors if isinstance(strategy, Strategy) else None
         return self.options.get("successors") is not None or of_object is not None
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:

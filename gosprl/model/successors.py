@@ -58,7 +58,7 @@ def as_candidates(successors: Any, rows: Rows) -> Candidates:
         ptr, succ, source = _of_mdp(successors, rows)
     elif callable(successors):
         ptr, succ, source = *_of_callable(successors, rows), np.arange(len(rows))
-    elif hasattr(successors, "tocsr"):
+    elif _is_sparse(successors):
         ptr, succ, source = _of_sparse(successors, rows)
     else:
         ptr, succ, source = _of_dense(successors, rows)
@@ -83,6 +83,12 @@ def _of_mdp(mdp: TabularMDP, rows: Rows) -> tuple[NDArray[Any], NDArray[Any], ND
     length = np.zeros(S * A, dtype=np.int64)
     length[mdp.rows.state * A + mdp.rows.action] = np.diff(mdp.ptr)
     return np.concatenate([[0], np.cumsum(length)]), mdp.succ, rows.state * A + rows.action
+
+
+def _is_sparse(successors: Any) -> bool:
+    from scipy.sparse import issparse  # here: importing it takes longer than all of gosprl
+
+    return bool(issparse(successors))
 
 
 def _of_sparse(matrix: Any, rows: Rows) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:

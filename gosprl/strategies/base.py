@@ -7,7 +7,7 @@ For each run it makes a `Planner` (`begin`), which has the state of that run.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,10 +86,13 @@ class Strategy(ABC):
         The level at which the result states `unseen`, whether or not the strategy uses one.
     reach
         Steps beyond which states are given up; None if never.
+    successors
+        What is known of the possible successors; None if nothing.
     """
 
     delta: float = 0.1
     reach: float | None = None
+    successors: Any = None
 
     @abstractmethod
     def begin(self, model: "EmpiricalModel", need: "Need", rng: np.random.Generator) -> Planner:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components, shortest_path
 
 from gosprl import _checks
 from gosprl.errors import InputError, PrecisionError
@@ -220,6 +218,9 @@ def _probabilities(mdp: TabularMDP, policy: ArrayLike) -> NDArray[np.float64]:
 
 def _check_ergodic(P: NDArray[np.float64], name: str) -> None:
     """Raise `InputError` unless the chain is irreducible and aperiodic."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components, shortest_path
+
     graph = sparse.csr_array(P > 0)
     s, s_next = np.nonzero(P)
     label = connected_components(graph, connection="strong")[1]
