@@ -206,9 +206,7 @@ class EmpiricalModel:
 
     def mark(self) -> int:
         """The present moment, to ask later what changed since."""
-        from gosprl._kernels import UPDATES
-
-        return int(self._counts.scalars[UPDATES])
+        return self._counts.updates
 
     def changed(self, mark: int) -> NDArray[np.int64]:
         """The rows whose counts changed since `mark`, last first; costs as many steps as there are."""
