@@ -32,6 +32,11 @@ class Counts(NamedTuple):
     older: NDArray[np.int64]  # [R] the row whose last change preceded that of this row; -1: none
     scalars: NDArray[np.int64]  # [4] UPDATES so far, USED slots, the row changed last (NEWEST; -1: none), CLOSED (0, 1)
 
+    @property
+    def updates(self) -> int:
+        """How many updates there were so far."""
+        return int(self.scalars[UPDATES])
+
 
 @jit
 def touch(counts, row):

@@ -39,6 +39,11 @@ class Region(NamedTuple):
     head: NDArray[np.int64]  # [S] first link of the list of rows that may lead there; -1: none
     scalars: NDArray[np.int64]  # [5] last STAMP (even), SIZE of the region, LINKS used, rows APPLIED, states TOUCHED
 
+    @property
+    def applied(self) -> int:
+        """How many rows were applied so far."""
+        return int(self.scalars[APPLIED])
+
 
 class Links(NamedTuple):
     """For each state, a linked list of the rows that may lead there."""

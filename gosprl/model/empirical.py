@@ -261,9 +261,7 @@ class EmpiricalModel:
 
     def mark(self) -> int:
         """Return a mark of the present state of the counts, for `changed`."""
-        from gosprl._kernels import UPDATES
-
-        return int(self._counts.scalars[UPDATES])
+        return self._counts.updates
 
     def changed(self, mark: int) -> NDArray[np.int64]:
         """Return the rows whose counts changed since `mark`, the latest first, in time proportional to their number."""

@@ -107,9 +107,7 @@ class Focus:
     @property
     def applied(self) -> int:
         """Rows applied so far."""
-        from gosprl._kernels import APPLIED
-
-        return int(self._region.scalars[APPLIED])
+        return int(self._region.applied)
 
     @property
     def median_rows(self) -> int:
@@ -195,11 +193,11 @@ class Focus:
 
     def refresh(self, rows: NDArray[np.int64]) -> None:
         """Take in the rows whose counts changed."""
-        from gosprl._kernels import LINKS
-
         if rows.size and not self.work.known:
             self.work.refresh(rows)
             if self._closed != self._is_closed():  # all rows are among those that changed, and stored anew
+                from gosprl._kernels import LINKS
+
                 self._closed = self._is_closed()
                 self._linked[:], self._region.head[:], self._region.scalars[LINKS] = 0, -1, 0
             self._take_in(rows)
