@@ -351,6 +351,17 @@ def test_a_walk_that_begins_anew_may_reach_what_was_given_up():
     assert (result.stop, result.met, result.counts.ravel().tolist()) == ("met", True, [3, 2, 2, 2])
 
 
+@pytest.mark.parametrize("start", [0, 1])
+def test_another_system_may_have_another_graph(start):
+    """From 0 and 1 all that is needed can be reached, in the other system only these two."""
+    one = TabularMDP(([0, 1, 2, 3], [0] * 4, [1, 2, 0, 0], np.ones(4)), start)
+    other = TabularMDP(([0, 1, 2, 3], [0] * 4, [1, 0, 0, 0], np.ones(4)), start)
+    collector = Collector(4, 1, [5, 5, 5, 0], seed=0)
+    assert collector.run(one, max_steps=2).unreachable == {}
+    result = collector.run(other, max_steps=100)
+    assert (result.stop, list(result.unreachable)) == ("unreachable", [2])
+
+
 def test_a_system_of_ones_own_may_know_its_graph():
     class Knowing(Drawn):
         def components(self):
