@@ -29,7 +29,7 @@ def updates_a_second(mdp, updates, seed=0):
     reward = np.zeros(updates)
     model = gosprl.EmpiricalModel.from_transitions(s, a, s_next, states=mdp.num_states, actions=mdp.num_actions)
     checked, _ = timed(lambda: model.update(s, a, s_next, reward))
-    compiled, _ = timed(lambda: _kernels.record_many(model._counts, 0, row, s_next, reward))
+    compiled, _ = timed(lambda: _kernels.record_many(model.counts, 0, row, s_next, reward))
     return updates / checked, updates / compiled
 
 

@@ -32,7 +32,7 @@ QUICK_WARM = ((50, 50, 1, 1, "row doubled", "-"), (50, 50, 5, 1, "goal dropped",
 LARGE = 2000  # states from which on a dense run is made once an instance
 
 
-class Ready:
+class Ready(gosprl.Confidence):
     """A confidence family whose sets were computed before the clock started."""
 
     def __init__(self, intervals):

@@ -1,4 +1,4 @@
-"""Gymnasium's toy-text environments: steps, states found, and whether what was collected is possible.
+"""Gymnasium's toy-text environments: steps, states discovered, and whether the transitions collected are possible.
 
 python -m evidence.gymnasium_envs [--runs 5]      writes evidence/results/gymnasium_envs.md
 """
@@ -30,11 +30,11 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
     lines = [
-        f"# Gymnasium: {NEED} samples of every action of every state found",
+        f"# Gymnasium: {NEED} samples of every action of every state discovered",
         "",
         f"`python -m evidence.gymnasium_envs --runs {runs}`: the default at delta = 0.1, {runs} seeds.",
         "",
-        "| environment | met | states found (of) | pairs | steps: mean (least to most) | resets | all possible |",
+        "| environment | met | states discovered (of) | pairs | steps: mean (least to most) | resets | all possible |",
         "|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))
@@ -42,11 +42,11 @@ def main():
         env = gymnasium.make(name)
         results = [gosprl.collect(env, NEED, seed=seed) for seed in range(runs)]
         steps = np.array([result.steps for result in results])
-        found = sorted({int(result.model.found.sum()) for result in results})
+        discovered = sorted({int(result.model.is_discovered.sum()) for result in results})
         pairs = sorted({result.pairs for result in results})
         lines.append(
             f"| {name} | {sum(result.met for result in results)} of {runs} "
-            f"| {' to '.join(map(str, dict.fromkeys((found[0], found[-1]))))} ({env.observation_space.n}) "
+            f"| {' to '.join(map(str, dict.fromkeys((discovered[0], discovered[-1]))))} ({env.observation_space.n}) "
             f"| {' to '.join(map(str, dict.fromkeys((pairs[0], pairs[-1]))))} "
             f"| {steps.mean():,.0f} ({steps.min():,} to {steps.max():,}) "
             f"| {np.mean([result.resets for result in results]):,.0f} "

@@ -17,7 +17,7 @@ KNOBS = {
     "no duplicated start": {"strategy": "gosprl", "planning": "full", "duplicate_start": False},
     "first instead of random ties": {"strategy": "gosprl", "planning": "full", "random_ties": False},
     "no initial phase": {"strategy": "gosprl", "planning": "full", "goals": every_from_the_start},
-    "focused planning": {},
+    "focused planning": {"strategy": "gosprl"},
 }
 
 

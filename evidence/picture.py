@@ -8,17 +8,18 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from gosprl import cli
+from gosprl.cli import collect as verb
+from gosprl.cli.app import app
 
 PICTURE = Path(__file__).parent.parent / "docs" / "demo.svg"
 COMMAND = ["collect", "four_room43", "--need", "10", "--seed", "0", "--compare"]
 
 
 def main():
-    cli.out = Console(record=True, width=84, force_terminal=True, color_system="truecolor")
-    typer.main.get_command(cli.app).main(COMMAND, standalone_mode=False)
+    verb.out = Console(record=True, width=84, force_terminal=True, color_system="truecolor")
+    typer.main.get_command(app).main(COMMAND, standalone_mode=False)
     PICTURE.parent.mkdir(exist_ok=True)
-    cli.out.save_svg(str(PICTURE), title="gosprl " + " ".join(COMMAND))
+    verb.out.save_svg(str(PICTURE), title="gosprl " + " ".join(COMMAND))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def main(seed=0, places=10):
     draw(mdp, treasure.collected.counts.sum(axis=1), treasure.state)
 
     print(f"\n{f'mean steps over {places} hiding places':<36}{'until found':>12}{'every pair sampled':>20}")
-    for name, strategy in (("gosprl", None), ("random walk", "random")):
+    for name, strategy in (("gosprl", "guarded"), ("random walk", "random")):
         steps = []
         for i, pair in enumerate(hidden):
             for threshold in (0.5, None):

@@ -21,7 +21,7 @@ def main(seed=0, states=6, need=10, delta=0.1, runs=30):
 
     walks, collected = (
         [gosprl.collect(river, wanted, strategy=strategy, seed=seed + i).steps for i in range(runs)]
-        for strategy in ("random", None)
+        for strategy in ("random", "guarded")
     )
     proved = theory.steps_until_met(chain, wanted, delta)
     least = np.maximum(theory.visits_at_least(chain, proved, delta), 0)

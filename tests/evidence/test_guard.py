@@ -22,9 +22,8 @@ def test_the_practical_plan_alone_loses_and_the_guard_holds():
     assert alone > 10 * certified
     assert mean < 3 * certified
     for run in guarded:
-        account = run.strategy.account
-        assert account.certified > 0
-        assert run.steps == account.practical + account.certified <= account.bound
+        assert run.work["certified steps"] > 0
+        assert run.steps == run.work["practical steps"] + run.work["certified steps"] <= run.work["bound"]
     _, priced = steps("guarded")
     assert priced < 2 * certified
 
