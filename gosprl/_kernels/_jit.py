@@ -51,7 +51,7 @@ class _Cache:
         self._inner = inner
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The machine code for a signature; None makes numba compile it."""
+        """Return the machine code for a signature; None makes numba compile it."""
         code = None
         try:
             code = self._inner.load_overload(signature, target)

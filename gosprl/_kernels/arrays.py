@@ -16,7 +16,7 @@ def count(mask):
 
 @jit
 def members(mask):
-    """The indices of the entries that are set, increasing."""
+    """Return the indices of the entries that are set, increasing."""
     out = np.empty(count(mask), dtype=np.int64)
     n = 0
     for i in range(len(mask)):

@@ -13,7 +13,7 @@ from gosprl._kernels.arrays import sort_by
 
 @jit
 def largest_move(up, down, extra):
-    """The largest mass that p can move from some entries of p_hat to others: half of the largest l1 distance.
+    """Return the largest mass that p can move from some entries of p_hat to others: half of the largest l1 distance.
 
     Exact: tries all choices of the entries that gain; the others lose.
     """
@@ -31,7 +31,7 @@ def largest_move(up, down, extra):
 
 @jit
 def largest_split_move(up, down, extra):
-    """An upper bound on `largest_move` in the time of a sort: an entry may gain with one part and lose with the rest.
+    """Bound `largest_move` from above in the time of a sort: an entry may gain with one part and lose with the rest.
 
     Entries switch from losing to gaining in decreasing order of up / (up + down), until gains and losses are equal.
     """
@@ -65,7 +65,7 @@ def largest_moves(ptr, up, down, extra, few, out):
 
 @jit
 def largest_sum(weight, room, mass):
-    """max of sum_j weight_j x_j over 0 <= x_j <= room_j with sum_j x_j <= mass."""
+    """Return the largest sum_j weight_j x_j over 0 <= x_j <= room_j with sum_j x_j <= mass."""
     total = 0.0
     order = np.arange(len(weight))
     sort_by(-weight, order)
@@ -80,8 +80,9 @@ def largest_sum(weight, room, mass):
 
 @jit
 def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_from, hubs, over, under):
-    """Bounds on (p - p_hat) V (`over`) and (p_hat - p) V (`under`), for all p in each row's set and all V with
-    V(i) - V(j) <= D[i, j].
+    """Bound the error of averages of functions that distances bound: V(i) - V(j) <= D[i, j].
+
+    Fills `over`, at least (p - p_hat) V, and `under`, at least (p_hat - p) V, for all p in each row's set and all V.
 
     Mass that moves from j to i changes the average by V(i) - V(j) <= D[i, k] + D[k, j] for any state k. For one k per
     row, two upper bounds on the sum: (1) the mass that arrives and the mass that leaves are each at most min(sum of

@@ -12,10 +12,10 @@ UPDATES, USED, NEWEST, CLOSED = range(4)  # in `Counts.scalars`
 
 
 class Counts(NamedTuple):
-    """What was observed. All rows share a pool of slots; a row's successors are consecutive there, in order of
-    first appearance.
+    """What was observed.
 
-    The pool of a closed model holds every candidate from the start, increasing within a row, and does not grow.
+    All rows share a pool of slots; a row's successors are consecutive there, in order of first appearance. The pool
+    of a closed model holds every candidate from the start, increasing within a row, and does not grow.
     """
 
     visits: NDArray[np.int64]  # [R] N(s, a)
@@ -60,7 +60,7 @@ def touch(counts, row):
 
 @jit
 def slot_of(counts, row, s_next):
-    """The slot of a successor, reserved if it has none. NO_ROOM: the pool is full; FOREIGN: it is no candidate.
+    """Return the slot of a successor, reserved if it has none. NO_ROOM: the pool is full; FOREIGN: it is no candidate.
 
     A row without a free slot moves to the end of the pool, with twice as many.
     """
@@ -116,7 +116,7 @@ def record_many(counts, begin, rows, s_next, rewards):
 
 @jit
 def first_foreign(counts, rows, s_next):
-    """The index of the first transition whose successor has no slot, or len(rows)."""
+    """Return the index of the first transition whose successor has no slot, or len(rows)."""
     for i in range(len(rows)):
         lo = counts.start[rows[i]]
         hi = lo + counts.length[rows[i]]

@@ -204,7 +204,7 @@ def sift_down(heap, place, dist, n):
 
 @jit(nogil=True)
 def head_start(sets, cost, goal, usable, v):
-    """Initial values: the lightest path to a goal in the graph of `reversed_edges`, with edges to unseen goals.
+    """Fill initial values: the lightest path to a goal in the graph of `reversed_edges`, with edges to unseen goals.
 
     They order the states nearly as the solution does, and in-place sweeps converge fast in that order.
     """

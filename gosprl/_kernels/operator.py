@@ -45,8 +45,11 @@ def accumulate(v, order, n_alive, prefix):
 
 
 class Frozen(NamedTuple):
-    """A fixed policy with fixed distributions of nature. The new value of its i-th state is the affine function
-    cost + each * (sum of the `full` least values) + part * (the next value) + sum_j weight_j v(succ_j) of v."""
+    """A fixed policy with fixed distributions of nature.
+
+    The new value of its i-th state is the affine function cost + each * (sum of the `full` least values) +
+    part * (the next value) + sum_j weight_j v(succ_j) of v.
+    """
 
     state: NDArray[np.int64]  # [n] which state
     cost: NDArray[np.float64]  # [n]

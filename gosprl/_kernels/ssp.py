@@ -95,7 +95,7 @@ def evaluate(frozen, n, v, order, prefix, n_low, history, proper, target, limit)
 
 @jit
 def rounding_error(sets, cost, usable, goal, alive, v, q):
-    """A bound on the rounding error of the certificate's ratios: that of q over the cost, at nearly best rows."""
+    """Bound the rounding error of the certificate's ratios: that of q over the cost, at nearly best rows."""
     most = 0.0
     for s in range(len(goal)):
         if alive[s] and not goal[s]:
@@ -108,7 +108,7 @@ def rounding_error(sets, cost, usable, goal, alive, v, q):
 
 @jit(nogil=True)
 def direct_start(sets, cost, goal, alive, usable, n_goals, v):
-    """Initial values where unseen goals are near.
+    """Fill initial values where unseen goals are near.
 
     The least of two costs: to repeat one row until it leads to a goal; to take one step to the state where that is
     cheapest, and do it there.

@@ -11,7 +11,7 @@ from gosprl._kernels._jit import jit
 
 @jit
 def hashed_uniform(key, s):
-    """A pseudo-random number in [0, 1), a hash of two integers below 2^32: no product exceeds an int64."""
+    """Return a pseudo-random number in [0, 1), a hash of two integers below 2^32: no product exceeds an int64."""
     x = (key ^ (s * 2654435761)) & 0xFFFFFFFF
     for _ in range(2):
         x = ((x ^ (x >> 16)) * 73244475) & 0xFFFFFFFF

@@ -71,7 +71,7 @@ def under_sampled_row(begin: int, end: int, visits: Any, needed: Any) -> int:
 
 
 def drawn_row(begin: int, end: int, probability: Any, u: float) -> int:
-    """The row begin .. end - 1 that the uniform number u draws; INVALID_ROW if the numbers are no distribution."""
+    """Return the row begin .. end - 1 that the uniform number u draws; INVALID_ROW without a distribution."""
     row, total = INVALID_ROW, 0.0
     for r in range(begin, end):
         p = probability[r]

@@ -89,7 +89,7 @@ def _cores() -> int:
 
 
 def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
-    """The function that solves for one goal, after the preparations that all goals share."""
+    """Return the function that solves for one goal, after the preparations that all goals share."""
     from gosprl import _kernels
 
     intervals, cost = _without_waiting(mdp)
@@ -113,7 +113,7 @@ def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
 
 
 def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
-    """The same shortest paths without self-loops: leaving a state costs the expected wait, 1 / (1 - p(s|s,a)).
+    """Return the same shortest paths without self-loops: leaving a state costs the expected wait, 1 / (1 - p(s|s,a)).
 
     Waiting is what makes iterations slow and residuals blind: with p(s|s,a) = 1 - q a wrong value of order 1/q moves by
     q only. Actions that never leave stay as they are.

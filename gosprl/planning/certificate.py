@@ -45,7 +45,7 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """optimum <= (1 + gap) w; inf if nothing is known."""
+        """The optimum <= (1 + gap) w; inf if nothing is known."""
         if self.rise_ratio >= 1:
             return np.inf
         return float((1 + self.fall_ratio) / (1 - self.rise_ratio) * (1 + 4 * UNIT) - 1)
@@ -56,7 +56,7 @@ class Certificate:
 
 
 def certify(answer: Answer, cost: Floats, goal: NDArray[np.bool_], row_ptr: Ints) -> Certificate:
-    """The certificate of the values that nature answered to; rounding is counted in."""
+    """Return the certificate of the values that nature answered to; rounding is counted in."""
     inner = np.isfinite(answer.excess) & ~goal[answer.state]
     if not inner.any():
         return Certificate(0.0, 0.0, 0.0)

@@ -87,7 +87,7 @@ def policy_iteration(
 
 
 def policy_value(sets: "Sets", cost: Floats, inner: Ints, rows: Ints, v: Floats) -> Floats:
-    """The value [n] of a policy in n inner states, for sets of one point.
+    """Return the value [n] of a policy in n inner states, for sets of one point.
 
     Solves v = c + P v, where the policy takes `rows` [n] at the states `inner` [n]; at other states v [S] is as given.
     """
@@ -101,7 +101,7 @@ def policy_value(sets: "Sets", cost: Floats, inner: Ints, rows: Ints, v: Floats)
 
 
 def _value(answer: Answer, cost: Floats, inner: Ints, rows: Ints, v: Floats) -> Floats:
-    """The value [n] of taking `rows` [n] at the states `inner` [n], nature answering as it did; refined once."""
+    """Return the value [n] of taking `rows` [n] at the states `inner` [n], nature answering as it did; refined once."""
     if answer.ptr[rows + 1].sum() - answer.ptr[rows].sum() + answer.full[rows].sum() > MAX_TRANSITIONS:
         raise TooLarge(f"a policy has more than {MAX_TRANSITIONS} transitions, too many for a linear solve")
     source, target, prob = answer.transitions(rows)
@@ -156,7 +156,7 @@ def _first_policy(
     usable: NDArray[np.bool_],
     v: Floats,
 ) -> tuple[Ints, Answer]:
-    """A policy that reaches the goals: (rows [S], nature's answer).
+    """Return a policy that reaches the goals: (rows [S], nature's answer).
 
     The greedy one of v, if its certificate says that it does. Otherwise nature answers to the order in which a search
     back from the goals finds the states, each by a row that may lead to a state found before, and the controller takes

@@ -167,7 +167,7 @@ class Focus:
         return scaled
 
     def drop(self, states: list[int]) -> None:
-        """These goals are none any more."""
+        """Drop goals."""
         for s in states:
             self.goal[s] = False
             self._region.v[s] = self.floor
@@ -228,7 +228,7 @@ class Focus:
         return enabled
 
     def _take_in(self, rows: NDArray[np.int64]) -> None:
-        """What follows from new sets of the given rows: links to predecessors, room, and goals that may be wanted."""
+        """Take in new sets of the given rows: links to predecessors, room, and the number of goals to list."""
         from gosprl import _kernels
 
         sets = self.work.sets
@@ -264,7 +264,7 @@ class Focus:
         return counts.succ, counts.start[rows], counts.start[rows] + counts.length[rows]
 
     def _list_lowest(self) -> None:
-        """The states that unseen mass goes to first: goals, then stand-ins valued at the least cost of a step.
+        """Return the states that unseen mass goes to first: goals, then stand-ins valued at the least cost of a step.
 
         Goals with high numbers are taken, and more of them than are wanted, so that few drops make a new list.
         """
@@ -281,7 +281,7 @@ class Focus:
         self._lowest = _kernels.Lowest(order, self._lowest.rank, prefix)
 
     def _before(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The states with a row that may lead to one of the given ones."""
+        """Return the states with a row that may lead to one of the given ones."""
         rows = []
         for s in states.tolist():
             i = int(self._region.head[s])

@@ -66,7 +66,7 @@ class Answer:
 
 
 def respond(sets: "Sets", cost: Floats, v: Floats, alive: NDArray[np.bool_], usable: NDArray[np.bool_]) -> Answer:
-    """The answer to v [S] on the alive states [S], for the usable rows [R] of these, of cost [R]."""
+    """Return the answer to v [S] on the alive states [S], for the usable rows [R] of these, of cost [R]."""
     S, R = len(v), len(cost)
     state = np.repeat(np.arange(S), np.diff(sets.row_ptr))
     usable = usable & alive[state]

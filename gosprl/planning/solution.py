@@ -81,7 +81,7 @@ class _Problem:
         )
 
     def confirmed(self, v: Floats, q: Floats, sweeps: int, measured: Certificate) -> Solution | None:
-        """The solution that sweeps found, if rounding allows to trust what they measured; None if it does not."""
+        """Return the solution that sweeps found; None if rounding does not allow to trust what they measured."""
         highest = float(v[self.alive].max())
         down, up = roundoff(self.sets, self.cost, highest)
         if down <= NEGLIGIBLE:
@@ -101,7 +101,7 @@ class _Problem:
         return self.solution(v, self.row_values(v, answer), sweeps, found)
 
     def exact(self, v: Floats, answer: Answer, sweeps: int) -> Solution | None:
-        """The solution that linear solves found, if it is as good as asked for."""
+        """Return the solution that linear solves found, if it is as good as asked for."""
         certificate = certify(answer, self.cost, self.goal, self.sets.row_ptr)
         if not self.met_by(certificate):
             return None
@@ -256,7 +256,7 @@ def _start(
 
 
 def _not_reached(problem: _Problem, v: Floats, sweeps: int, status: int, measured: Certificate) -> PrecisionError:
-    """The error that says what was not reached, why, and what can be."""
+    """Return the error that says what was not reached, why, and what can be."""
     from gosprl import _kernels
 
     by_residual = bool(np.isfinite(problem.precision))
@@ -273,7 +273,7 @@ def _not_reached(problem: _Problem, v: Floats, sweeps: int, status: int, measure
 
 
 def seen_of(system: EmpiricalModel | TabularMDP) -> Any:
-    """What was seen, for the breaking of ties; of known dynamics nothing."""
+    """Return what was seen, for the breaking of ties; of known dynamics nothing."""
     from gosprl._kernels import Seen
 
     mean = np.empty(system.num_actions)

@@ -47,12 +47,12 @@ class Plan:
     values: NDArray[np.float64]  # [S] 0 at goals, inf where no goal can be reached surely
     policy: NDArray[np.int64]  # [S] action; at a goal that of its non-goal copy; -1 where no goal can be reached surely
     rows: NDArray[np.int64]  # [S] the same as rows
-    leave: NDArray[np.float64]  # [S] cost of the plan started there: `values`, at a goal that of its non-goal copy
+    start_cost: NDArray[np.float64]  # [S] cost of the plan begun there: `values`, at a goal that of its non-goal copy
     sweeps: int  # passes over the states, of L or of one policy
     gap: float
     residual: float  # |L v - v| at most this, sup norm
-    _work: "Workspace" = field(repr=False)  # the sets it was made from
-    _solution: "Solution" = field(repr=False)
+    workspace: Workspace = field(repr=False)  # the sets it was made from, for `warm=`
+    solution: Solution = field(repr=False)  # where the iteration stopped, for `warm=`
 
 
 def plan(
@@ -101,22 +101,22 @@ def plan(
     work, known, stale = _warm_start(system, family, warm)
     enabled = system.enabled if isinstance(system, EmpiricalModel) else None
     solution = solve(work.sets, cost, goal, known, evaluations, precision=precision, enabled=enabled, stale=stale)
-    rows, leave = solution.greedy(system, key)
+    rows, start_cost = solution.greedy(system, key)
     policy, values = system.rows.action[rows], solution.v / (1 + solution.fall_ratio)
     policy[rows < 0] = -1
     values[~solution.alive] = np.inf
-    leave /= 1 + solution.fall_ratio
-    np.copyto(leave, values, where=~goal)
+    start_cost /= 1 + solution.fall_ratio
+    np.copyto(start_cost, values, where=~goal)
     return Plan(
         values=values,
         policy=policy,
         rows=rows,
-        leave=leave,
+        start_cost=start_cost,
         sweeps=solution.sweeps,
         gap=solution.certificate.gap,
         residual=solution.certificate.residual,
-        _work=work,
-        _solution=solution,
+        workspace=work,
+        solution=solution,
     )
 
 
@@ -144,19 +144,19 @@ def _family(system: Any, confidence: Any, scale: float | None, delta: float | No
 def _warm_start(
     system: EmpiricalModel | TabularMDP, family: Confidence, warm: Plan | None
 ) -> tuple[Workspace, Solution | None, NDArray[np.int64] | None]:
-    """The sets, those of `warm` where nothing changed since, its solution, and the rows that changed (None: any)."""
+    """Return (sets, solution, rows that changed, None: any) to begin with, taken over from `warm` where possible."""
     if warm is None:
         return Workspace(system, family), None, None
     if not isinstance(warm, Plan) or len(warm.values) != system.num_states:
         raise InputError(f"warm: expected a Plan over the same {system.num_states} states, got {warm!r:.80}")
-    work = warm._work
+    work = warm.workspace
     if work.system is not system or not (work.family is family or work.family == family):
-        return Workspace(system, family), warm._solution, None
+        return Workspace(system, family), warm.solution, None
     rows = work.stale()
     if rows.size:
         work = work.fork()
         work.refresh(rows)
-    return work, warm._solution, rows
+    return work, warm.solution, rows
 
 
 def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
@@ -185,6 +185,7 @@ def costs_by_row(costs: ArrayLike, rows: Rows) -> NDArray[np.float64]:
 
 
 def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
+    """Return positive costs [R] from costs [S] or [S, A], by default 1."""
     if costs is None:
         return np.ones(len(rows))
     cost = costs_by_row(costs, rows)

@@ -1,18 +1,21 @@
 """The confidence sets of one system as the planner reads them, updated row by row."""
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.errors import InputError
 from gosprl.mdp.rows import Rows
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.checks import checked
 from gosprl.planning.solution import METHODS, Solution, solve
 from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.sets.known import Known
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Sets
 
 WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # what a workspace overwrites
 FORGET = 10_000  # refreshes after which nothing is known of the rows' values any more
@@ -25,7 +28,7 @@ class Workspace:
     def __init__(self, system: EmpiricalModel | TabularMDP, family: Confidence) -> None:
         self.system, self.family = system, family
         source: Any = system
-        self.sets = as_sets(system.rows, family.intervals(source))
+        self.sets = as_sets(system.rows, family.intervals(source), family)
         self.known = isinstance(family, Known)
         self._mark = 0 if isinstance(system, TabularMDP) else system.mark()
         self._room: NDArray[np.int64] | None = None  # [R] where a row's slots end, once rows were replaced
@@ -62,7 +65,7 @@ class Workspace:
         return policy, leave / (1 + solution.fall_ratio)
 
     def fork(self) -> "Workspace":
-        """A copy that can be refreshed without changing this one."""
+        """Return a copy that can be refreshed without changing this one."""
         other = copy(self)
         other.sets, other._used = self.sets._replace(**_copies(self.sets)), self._used.copy()
         other._room = None if self._room is None else self._room.copy()
@@ -70,7 +73,7 @@ class Workspace:
         return other
 
     def stale(self) -> NDArray[np.int64]:
-        """The rows whose counts changed since the sets were made."""
+        """Return the rows whose counts changed since the sets were made."""
         if self.known or isinstance(self.system, TabularMDP):
             return _NOTHING
         return self.system.changed(self._mark)
@@ -84,11 +87,11 @@ class Workspace:
         if self._room is None:  # the arrays may be the family's own
             self.sets = self.sets._replace(**_copies(self.sets))
             self._room = self.sets.end.copy()
+        model: Any = self.system
+        part = checked(self.family.intervals(model, rows), model.rows, rows, self.family)[0]
+        self._mark = model.mark()
         if len(self._since) < FORGET:
             self._since.append(rows)
-        model: Any = self.system
-        self._mark = model.mark()
-        part = self.family.intervals(model, rows)
         done = 0
         while True:
             done = _kernels.replace_rows(
@@ -107,33 +110,12 @@ def _copies(sets: Any) -> dict[str, NDArray[Any]]:
     return {name: getattr(sets, name).copy() for name in WRITTEN}
 
 
-def as_sets(rows: Rows, intervals: Intervals) -> Any:
-    """The kernels' view of the intervals, after checking that no row's set is empty."""
-    from gosprl import _kernels
+def as_sets(rows: Rows, intervals: Intervals, family: Confidence | None = None) -> "Sets":
+    """Return the kernels' view of the intervals of a family, after checking them."""
+    from gosprl._kernels import Sets
 
-    S, R = rows.num_states, len(rows)
-    if len(intervals.ptr) != R + 1 or len(intervals.each) != R or len(intervals.total) != R:
-        raise InputError(f"intervals: expected {R} rows, got {len(intervals.ptr) - 1}")
-    lower, upper = _floats(intervals.lower), _floats(intervals.upper)
-    each, total, slack = _floats(intervals.each), _floats(intervals.total), np.empty(R)
-    ptr = np.ascontiguousarray(intervals.ptr, dtype=np.int64)
-    succ = np.ascontiguousarray(intervals.succ, dtype=np.int32)
-    if not (ptr[0] == 0 and ptr[-1] == len(succ) == len(lower) == len(upper)):
-        raise InputError(f"intervals: expected ptr from 0 to the number of stored successors, {len(succ)}, got {ptr}")
-    wrong, empty, any_slack = _kernels.check_rows(ptr, succ, lower, upper, each, total, S, slack)
-    if wrong >= 0:
-        piece = slice(ptr[wrong], ptr[wrong + 1])
-        raise InputError(f"intervals: expected successors in 0..{S - 1} in row {wrong}, got {succ[piece]} at {piece}")
-    if empty >= 0:
-        piece = slice(ptr[empty], ptr[empty + 1])
-        raise InputError(
-            f"intervals: the set of (s, a) = {rows.pair(empty)} holds no distribution: lower {lower[piece]}, "
-            f"upper {upper[piece]}, each {each[empty]}, total {total[empty]}"
-        )
-    if any_slack:  # the planner will sort within rows: not in the caller's arrays
+    part, slack, any_slack = checked(intervals, rows, family=family)
+    succ, lower, upper = part.succ, part.lower, part.upper
+    if any_slack:  # the planner will sort within rows: not in the family's arrays
         succ, lower, upper = succ.copy(), lower.copy(), upper.copy()
-    return _kernels.Sets(rows.ptr, ptr[:-1].copy(), ptr[1:].copy(), succ, lower, upper, each, total, slack)
-
-
-def _floats(part: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.ascontiguousarray(part, dtype=np.float64)
+    return Sets(rows.ptr, part.ptr[:-1].copy(), part.ptr[1:].copy(), succ, lower, upper, part.each, part.total, slack)

@@ -14,6 +14,7 @@ class Bernstein(_Family):
     """The paper's empirical Bernstein sets."""
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
+        """Return the sets of the given rows (default: all), in their order."""
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
         N = np.maximum(1.0, visits)  # as floats: S A N may exceed all int64

@@ -45,7 +45,7 @@ class Slack:
 
 
 def slack(model: EmpiricalModel, family: Confidence, rows: NDArray[np.int64]) -> Slack:
-    """The slack of the given rows [n]; those never visited allow everything, whatever p_hat is taken to be."""
+    """Return the slack of the given rows [n]; those never visited allow everything, whatever p_hat is taken to be."""
     sets = family.intervals(model, rows)
     ptr, succ, count, _ = model.stored(rows)
     if not (np.array_equal(sets.ptr, ptr) and np.array_equal(sets.succ, succ)):

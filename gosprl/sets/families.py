@@ -12,7 +12,7 @@ FAMILIES: dict[str, Callable[[float, float], Confidence]] = {"bernstein": Bernst
 
 
 def as_family(confidence: "str | Confidence | None", delta: float, scale: float) -> Confidence:
-    """The named family at this level and width, `kl` by default; or the object given, which has its own."""
+    """Return the named family at this level and width, `kl` by default; or the object given, which has its own."""
     if confidence is None or isinstance(confidence, str):
         return _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)(delta, scale)
     if not isinstance(confidence, Confidence):

@@ -51,15 +51,30 @@ class Intervals:
 
 
 class Confidence(ABC):
-    """A family of confidence sets."""
+    """A family of confidence sets; the base class of families of your own. Only `intervals` is needed.
+
+    Attributes
+    ----------
+    delta
+        The true dynamics are in the sets at all times with probability at least 1 - delta; None: not stated.
+    scale
+        The width multiplier; below 1 nothing is guaranteed.
+    """
 
     delta: float | None = None
     scale: float = 1.0
 
     @abstractmethod
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
-        """The sets of the given rows (default: all), in their order."""
-        ...
+        """Return the sets of the given rows (default: all), in their order.
+
+        Parameters
+        ----------
+        model
+            The counts.
+        rows
+            [n] int64 rows; None for all R.
+        """
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ class KL(_Family):
     """Time-uniform KL sets with caps on the unseen mass."""
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
+        """Return the sets of the given rows (default: all), in their order."""
         from gosprl import _kernels
 
         ptr, succ, count, first = model.stored(rows)

@@ -1,15 +1,11 @@
 """The true dynamics as sets of one point each."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.mdp.tabular import TabularMDP
-
-if TYPE_CHECKING:
-    pass
 from gosprl.sets.intervals import Confidence, Intervals
 
 
@@ -20,6 +16,7 @@ class Known(Confidence):
     mdp: TabularMDP
 
     def intervals(self, model: object = None, rows: NDArray[np.int64] | None = None) -> Intervals:
+        """Return the sets of the given rows (default: all), in their order."""
         mdp = self.mdp
         if rows is None:
             zeros = np.zeros(len(mdp.rows))

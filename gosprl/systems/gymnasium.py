@@ -72,7 +72,7 @@ class Gymnasium(System):
 
 
 def _parts(method: str, answer: Any, names: tuple[str, ...]) -> Any:
-    """What a method of the environment returned, if it has as many parts as it must."""
+    """Return what a method of the environment returned, if it has as many parts as it must."""
     if not isinstance(answer, (tuple, list)) or len(answer) != len(names):
         raise GosprlError(f"the environment's {method}(): expected ({', '.join(names)}), got {answer!r:.80}")
     return answer

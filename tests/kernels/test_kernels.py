@@ -120,7 +120,7 @@ for system, options in systems:
         plan = gosprl.plan(system, goals, costs=costs, method=method, rng=3, **options)
         warm = gosprl.plan(system, [3], method=method, warm=plan, precision=1e-8, **options)
         for result in (plan, warm):
-            show(method, result.values, result.policy, result.rows, result.leave)
+            show(method, result.values, result.policy, result.rows, result.start_cost)
             print(result.sweeps, result.gap.hex(), result.residual.hex())
             print(result.values.max() > 3, np.isinf(result.values).sum())
 

@@ -1,0 +1,104 @@
+"""What confidence sets must look like before compiled code reads them; a family may be a user's own."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.errors import InputError
+from gosprl.mdp.rows import Rows
+from gosprl.sets.bernstein import Bernstein
+from gosprl.sets.intervals import Confidence, Intervals
+from gosprl.sets.kl import KL
+from gosprl.sets.known import Known
+
+
+def checked(
+    intervals: Any, rows: Rows, some: NDArray[np.int64] | None = None, family: Confidence | None = None
+) -> tuple[Intervals, NDArray[np.float64], bool]:
+    """Return (intervals, slack [n], whether any row has slack), after checking what a family returned.
+
+    Parameters
+    ----------
+    intervals
+        What `Confidence.intervals` returned.
+    rows
+        All pairs.
+    some
+        [n] int64, the rows that were asked for; None for all.
+    family
+        Where the intervals are from; None: they were made by this library.
+
+    Raises
+    ------
+    InputError
+        A field has the wrong type, length or entries, or a row's set holds no distribution.
+    """
+    from gosprl import _kernels
+
+    name, S = "Confidence" if family is None else type(family).__name__, rows.num_states
+    n = len(rows) if some is None else len(some)
+    if not isinstance(intervals, Intervals):
+        raise InputError(f"confidence: expected {name}.intervals to return Intervals, got {intervals!r:.80}")
+    parts = _arrays(intervals, name, n)
+    ptr, succ, lower, upper, each, total = parts
+    slack = np.empty(n)
+    wrong, empty, any_slack = _kernels.check_rows(ptr, succ, lower, upper, each, total, S, slack)
+    r = max(wrong, empty)
+    if r >= 0:
+        piece = np.s_[ptr[r] : ptr[r + 1]]
+        pair = rows.pair(r if some is None else int(some[r]))
+        if wrong >= 0:
+            raise InputError(
+                f"confidence: expected {name}.intervals to have successors in 0..{S - 1} at (s, a) = {pair}, got "
+                f"{succ[piece]} at slots {ptr[r]}..{ptr[r + 1] - 1} of {len(succ)}"
+            )
+        raise InputError(
+            f"confidence: the intervals of {name} at (s, a) = {pair} hold no distribution: lower {lower[piece]}, "
+            f"upper {upper[piece]}, each {each[r]}, total {total[r]}"
+        )
+    if not (family is None or isinstance(family, (Bernstein, KL, Known))):
+        _check_repetitions(name, ptr, succ, S)
+    return Intervals(*parts), slack, bool(any_slack)
+
+
+def _arrays(intervals: Intervals, name: str, n: int) -> tuple[NDArray[Any], ...]:
+    """Return the fields as arrays of the kernels' types and of the right lengths."""
+    ptr = _array(name, "ptr", intervals.ptr, np.int64, n + 1)
+    succ = _array(name, "succ", intervals.succ, np.int32, None)
+    if not (ptr[0] == 0 and ptr[-1] == len(succ)):
+        raise InputError(
+            f"confidence: expected {name}.intervals.ptr from 0 to the number of successors, {len(succ)}, got {ptr}"
+        )
+    lower, upper = (
+        _array(name, field, given, np.float64, len(succ))
+        for field, given in (("lower", intervals.lower), ("upper", intervals.upper))
+    )
+    each, total = (
+        _array(name, field, given, np.float64, n)
+        for field, given in (("each", intervals.each), ("total", intervals.total))
+    )
+    return ptr, succ, lower, upper, each, total
+
+
+def _array(name: str, field: str, given: Any, dtype: type, size: int | None) -> NDArray[Any]:
+    if (
+        type(given) is np.ndarray
+        and given.dtype == dtype
+        and given.flags.carray
+        and given.shape == (size or len(given),)
+    ):
+        return given
+    kinds = "iu" if dtype is not np.float64 else "iuf"
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in kinds or given.ndim != 1:
+        got = f"{given.dtype} {given.shape}" if isinstance(given, np.ndarray) else f"{given!r:.60}"
+        raise InputError(f"confidence: expected {name}.intervals.{field} to be a {np.dtype(dtype)} array, got {got}")
+    if size is not None and len(given) != size:
+        raise InputError(f"confidence: expected {size} entries in {name}.intervals.{field}, got {len(given)}")
+    return np.array(given, dtype=dtype)
+
+
+def _check_repetitions(name: str, ptr: NDArray[np.int64], succ: NDArray[np.int32], S: int) -> None:
+    keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * S + succ
+    if len(np.unique(keys)) < len(keys):
+        raise InputError(f"confidence: expected each successor once a row in {name}.intervals.succ, got repetitions")
