@@ -233,6 +233,66 @@ def check_rivals(text):
     assert rows["guarded"][0] < rows["gosprl"][0] < rows["random"][0]
 
 
+def check_own_system(text):
+    """14 pairs exist: a door everywhere, a move up but at the top, a move down but at the bottom."""
+    assert re.search(r"met +True \(8 states, 14 pairs\)", text)
+    rows = [line.split() for line in after("samples of each action", text)]
+    assert [row[:2] for row in rows] == [[str(floor), door] for floor in range(4) for door in ("closed", "open")]
+    counts = np.array([[0 if cell == "·" else int(cell) for cell in row[2:]] for row in rows])
+    exists = np.array([[floor > 0 and not door, floor < 3 and not door, True] for floor in range(4) for door in (0, 1)])
+    np.testing.assert_array_equal(counts > 0, exists)
+    assert counts[exists].min() >= 50
+    assert counts.sum() == one("^  steps ", text)[0]
+    failed = [numbers(line)[-1] for line in after("by what was collected", text)]
+    assert len(failed) == 4
+    # 50 samples or more each: 4 standard deviations of the frequency
+    assert np.abs(np.array(failed) - 0.2).max() < 4 * (0.2 * 0.8 / 50) ** 0.5
+
+
+def check_own_requirement(text):
+    error, steps = one("standard error of at most", text)
+    assert text.splitlines()[0].endswith("stop: met")
+    rows = np.array([numbers(line) for line in after("samples   standard error", text)])
+    assert rows.shape == (12, 5)  # state, mean, learnt, samples, standard error
+    _, mean, learnt, samples, off = rows.T
+    assert samples.sum() == steps
+    assert samples.min() >= 20
+    assert off.max() <= error
+    # of a coin that shows 1 in a share q of n throws, the standard error is sqrt(q (1 - q) / n)
+    np.testing.assert_allclose(off, np.sqrt(learnt * (1 - learnt) / samples), atol=3e-4)  # printed digits
+    assert np.all(np.abs(learnt - mean) <= 5 * np.maximum(off, 0.05))
+    assert np.all(samples[(mean > 0.3) & (mean < 0.7)] > 0.9 * 0.25 / error**2)  # they vary the most
+    fixed, fixed_steps = one("^ +(?=100 samples of every pair)", text)
+    assert fixed == pytest.approx(0.25 / error**2)
+    assert steps < fixed_steps
+
+
+def check_own_confidence(text):
+    need, *_, runs = one("^(?=10 samples)", text)
+    rows = [line.split() for line in after("truth inside", text)]
+    assert [row[0] for row in rows] == ["Hoeffding", "bernstein", "kl"]
+    for name, steps, width, inside, _, of, *guarantee in rows:
+        assert float(steps.replace(",", "")) >= 12 * need
+        assert 0 < float(width) <= 1
+        assert int(inside) == int(of) == runs
+        assert " ".join(guarantee) == ("that of Hoeffding" if name == "Hoeffding" else "delta=0.1")
+
+
+def check_own_strategy(text):
+    limit = one("fluid limit ", text)[0]
+    lines = after("strategy  ", text)
+    rows = {line[3:27].strip(): numbers(line[27:55]) for line in lines}
+    assert list(rows) == ["largest need, our own", "guarded", "random"]
+    assert limit == pytest.approx(3283.4)  # of four_room43, computed by another implementation
+    for steps, ratio, _ in rows.values():
+        assert steps >= 10 * 172
+        assert ratio == pytest.approx(steps / limit, abs=6e-3)
+    assert rows["guarded"][0] < rows["random"][0] / 5
+    assert rows["largest need, our own"][0] < rows["random"][0] / 5
+    guarantees = [line[55:].strip() for line in lines]
+    assert guarantees == ["none: the largest need first", "delta=0.1", "none: a random walk"]
+
+
 CHECKS = {name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")}
 
 
