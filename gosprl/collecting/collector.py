@@ -266,7 +266,8 @@ class Collector:
                     raise
                 engine.break_off()
                 self._stop = "failed"
-                raise CollectionError(f"the run failed after {record.steps} steps: {error}", self.result()) from error
+                why = str(error) or type(error).__name__
+                raise CollectionError(f"the run failed after {record.steps} steps: {why}", self.result()) from error
 
     def result(self) -> Result:
         """Return what was collected so far: a snapshot, which later steps do not change."""
