@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from gosprl import TabularMDP
+from gosprl import EmpiricalModel, GosprlError, TabularMDP
+from gosprl.planning import fluid
 from gosprl.planning.fluid import Infeasible, solve
 
 TOLERANCE = 1e-6  # relative
@@ -90,3 +91,37 @@ def test_more_is_needed_than_can_be_had():
     assert solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, ones, np.array([1, 3]), none, law).value == pytest.approx(4)
     with pytest.raises(Infeasible):
         solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, ones, np.array([2, 0]), none, law)
+
+
+def lonely_pair(visits, pseudo=0.1):
+    """A state never left in so many visits, a second one that may follow and leads back; the chance of that."""
+    model = EmpiricalModel.from_counts([0], [0], [0], [visits], states=2, actions=1, successors=lambda s, a: {0, 1 - s})
+    return model, pseudo / (visits + 2 * pseudo)
+
+
+@pytest.mark.parametrize("visits", [10, 10**6, 10**9, 10**12, 4 * 10**14, 10**17])
+@pytest.mark.parametrize("need", [1, 10**6, 10**12, 2**61])
+def test_rows_that_hardly_ever_leave_and_large_needs_are_solved(visits, need):
+    """Each visit of the second state takes 1 / p visits of the first.
+
+    HiGHS refuses coefficients of 1e15 and more, and tolerances that are absolute mean nothing for large needs: its
+    status was "Not Set", or "Unknown", and the solver's word was not heard.
+    """
+    model, p = lonely_pair(visits)
+    state = np.array([need, need])
+    flow = fluid.solve_model(model, np.zeros(2, dtype=np.int64), state, 0, None, 0.1)
+    assert flow.value == pytest.approx(need / p + need, rel=1e-5)
+
+
+@pytest.mark.parametrize("need", [1, 10**9, 2**61])
+def test_large_needs_of_a_cycle(need):
+    model = EmpiricalModel.from_counts([0, 1], [0, 0], [1, 0], [5, 5], states=2, actions=1)
+    pair = np.array([need, need])
+    assert fluid.solve_model(model, pair, np.zeros(2, dtype=np.int64), 0, None).value == pytest.approx(2 * need)
+
+
+def test_what_the_solver_says_is_part_of_the_error(monkeypatch):
+    monkeypatch.setattr("highspy.Highs.passModel", lambda self, lp: __import__("highspy").HighsStatus.kError)
+    model, _ = lonely_pair(10)
+    with pytest.raises(GosprlError, match=r"the solver refused the program; coefficients from .* needs up to"):
+        fluid.solve_model(model, np.ones(2, dtype=np.int64), np.zeros(2, dtype=np.int64), 0, None, 0.1)
