@@ -179,7 +179,8 @@ def _first_policy(
     mass = sums(row, answer.weight * (rank < own[row]), R) + np.where(answer.full < own, answer.part, 0.0)
     mass += answer.each * (before - sums(row, rank < before[row], R))
     price = np.full(R, np.inf)
-    np.divide(cost, mass, out=price, where=mass > 0)
+    with np.errstate(over="ignore"):  # too rare for doubles: such a price is inf
+        np.divide(cost, mass, out=price, where=mass > 0)
     return first_least(price, sets.row_ptr), answer
 
 

@@ -79,8 +79,9 @@ DRAWS = [
     ([1 - 1e-7, 0.0], LAST, 1),  # nor is it where the numbers do not quite sum to one
     ([0.1] * 10, LAST, 10),  # which sum to a little less
     ([THIRD] * 3, LAST, 3),
-    ([0.5, 0.4], 0.5, 2),
-    ([0.5, 0.4], 0.95, INVALID_ROW),  # too little in all, once that is noticed
+    ([0.5, 0.4], 0.5, INVALID_ROW),  # too little in all, whatever is drawn
+    ([0.5, 0.4], 0.95, INVALID_ROW),
+    ([0.5, 0.6], 0.2, INVALID_ROW),  # too much
     ([0.5, 0.4999999], LAST, 2),  # within rounding, as it may have been computed in single precision
     ([0.0, 0.0], 0.0, INVALID_ROW),
     ([-0.5, 1.5], 0.0, INVALID_ROW),

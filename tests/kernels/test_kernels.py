@@ -183,7 +183,7 @@ for options in ({"scale": 0.03}, {"successors": grid, "scale": 0.1}, {"dynamics"
     costs = np.linspace(1, 3, 16)
     collector = gosprl.Collector(16, 4, waves, strategy="gosprl", seed=0, costs=costs, **options)
     result = collector.run(grid, max_steps=150)
-    focus = collector.planner._focus
+    focus = collector.planner.focus
     print(result.work, focus.stayed, focus.left)
     show("focus", focus.values, focus._region.policy, focus._region.best, focus._region.head, focus._links.row)
 sys.setprofile(None)

@@ -39,7 +39,7 @@ def test_an_option_of_others_is_an_error_that_names_them(name):
         said = message(strategy=name, **{option: 1})
         takes = f"takes {', '.join(OPTIONS[name])}" if OPTIONS[name] else "takes no options"
         assert said.startswith(f"{option}: not an option of strategy {name!r}, which {takes}; {option} is an option of")
-        told = re.search(f"{option} is an option of (.*): say strategy=", said).group(1).split(", ")
+        told = re.search(f"{option} is an option of (.*): choose one with strategy=", said).group(1).split(", ")
         assert told == [other for other in STRATEGIES if option in OPTIONS[other]]
 
 
