@@ -69,7 +69,7 @@ def print_table(table: Table) -> None:
 
 def print_error(error: Exception) -> None:
     """Print an error in one line on stderr."""
-    err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
+    err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
 
 
 def environment(name: str, settings: list[str] | None) -> Any:
