@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gosprl.mdp.rows import Rows
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.planning.checks import checked
+from gosprl.planning.checks import checked, is_ours
 from gosprl.planning.solution import METHODS, Solution, solve
 from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.sets.known import Known
@@ -30,6 +30,7 @@ class Workspace:
         source: Any = system
         self.sets = as_sets(system.rows, family.intervals(source), family)
         self.known = isinstance(family, Known)
+        self._ours = is_ours(family)  # rows are then taken in without another check
         self._mark = 0 if isinstance(system, TabularMDP) else system.mark()
         self._room: NDArray[np.int64] | None = None  # [R] where a row's slots end, once rows were replaced
         self._used = np.array([len(self.sets.succ)])
@@ -88,7 +89,9 @@ class Workspace:
             self.sets = self.sets._replace(**_copies(self.sets))
             self._room = self.sets.end.copy()
         model: Any = self.system
-        part = checked(self.family.intervals(model, rows), model.rows, rows, self.family)[0]
+        part = self.family.intervals(model, rows)
+        if not self._ours:
+            part = checked(part, model.rows, rows, self.family)[0]
         self._mark = model.mark()
         if len(self._since) < FORGET:
             self._since.append(rows)

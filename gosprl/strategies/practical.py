@@ -133,7 +133,10 @@ class PracticalPlanner(Planner):
         rng: np.random.Generator,
         certifier: GosprlPlanner | None,
     ) -> None:
+        from gosprl import _kernels
+
         self.options, self.model, self.need = options, model, need
+        self._under_sampled = _kernels.under_sampled_row
         self.programs = 0  # solved so far
         S, R = model.num_states, len(model.rows)
         self._paths = GosprlPlanner(options.paths(), model, need, rng)
@@ -207,7 +210,7 @@ class PracticalPlanner(Planner):
 
     def _can_sample(self, s: int) -> bool:
         begin, end = int(self.model.rows.ptr[s]), int(self.model.rows.ptr[s + 1])
-        return bool((self.model.counts.visits[begin:end] < self.need.pair[begin:end]).any())
+        return bool(self._under_sampled(begin, end, self.model.counts.visits, self.need.pair) >= 0)
 
     def _price(self, s: int, t: int) -> None:
         """Solve the program again, if it is time or more is missing than it knew of.

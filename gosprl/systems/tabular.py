@@ -30,6 +30,7 @@ class Tabular(System):
         self._rng = np.random.default_rng()
         self._ahead = np.empty(0)  # uniform numbers drawn and not yet used
         self._rewards = np.zeros(len(mdp.rows)) if mdp.rewards is None else mdp.rewards
+        self._dynamics: Dynamics | None = None  # as the compiled walk reads them
         self._each = 2 if mdp.noise == "bernoulli" else 1  # uniform numbers a step
 
     def model(self) -> EmpiricalModel:
@@ -80,7 +81,9 @@ class Tabular(System):
         assert attempt is not None
         model, random = record.model, attempt.policy.dtype != np.int64
         course = _kernels.Course(*_course(attempt), attempt.goals, attempt.limit)
-        dynamics = self._dynamics()
+        if self._dynamics is None:
+            self._dynamics = self._make_dynamics()
+        dynamics = self._dynamics
         record.flush()
         while True:
             now = min(steps, attempt.horizon - engine.made, BLOCK)
@@ -119,7 +122,7 @@ class Tabular(System):
             elif steps <= 0:
                 return None
 
-    def _dynamics(self) -> "Dynamics":
+    def _make_dynamics(self) -> "Dynamics":
         from gosprl._kernels import Dynamics
 
         mdp = self.mdp
