@@ -10,7 +10,7 @@ from kinds import SYSTEMS
 import gosprl
 from gosprl.strategies import Guarded
 
-STEPS = 300  # some combinations never end: a random walk on a lake with holes
+STEPS = 240  # some combinations never end: a random walk on a lake with holes
 
 
 def collector_of(system, need_kind, strategy, seed=0):

@@ -160,7 +160,8 @@ class Record:
                 if self.model.closed:  # only if that happened after it was noted
                     raise self.model.foreign(int(rows[done]), int(s_next[done]))
                 self.model.grow(int(self.model.counts.length[rows[done]]))
-        self._add_to_curve(events[:noted].tolist())
+        if noted:
+            self._add_to_curve(events[:noted].tolist())
 
     def _add_to_curve(self, events: list[list[int]]) -> None:
         known, waived = self.need.num_states, self.need.unmet_waived
