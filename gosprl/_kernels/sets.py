@@ -27,18 +27,20 @@ class Sets(NamedTuple):
 def check_rows(ptr, succ, lower, upper, each, total, S, slack):
     """Fill `slack` and check all rows.
 
-    Returns the first row that is malformed (slots out of range, successors that are no states), the first whose set
-    holds no distribution, -1 if there is none; and whether any row has slack. The check ends at such a row.
+    Returns the first row that is malformed (slots out of range, successors that are no states or occur twice), the first
+    whose set holds no distribution, -1 if there is none; and whether any row has slack. The check ends at such a row.
     """
     open_rows = False
+    last = np.zeros(S, dtype=np.int64)  # one more than the row in which each state was last a successor
     for r in range(len(each)):
         if not 0 <= ptr[r] <= ptr[r + 1] <= len(succ):
             return r, -1, open_rows
         floor = 0.0
         room = min(total[r], (S - (ptr[r + 1] - ptr[r])) * each[r])
         for j in range(ptr[r], ptr[r + 1]):
-            if not 0 <= succ[j] < S:
+            if not 0 <= succ[j] < S or last[succ[j]] == r + 1:
                 return r, -1, open_rows
+            last[succ[j]] = r + 1
             if not (0 <= lower[j] <= upper[j] <= 1):
                 return -1, r, open_rows
             floor += lower[j]

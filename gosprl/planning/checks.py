@@ -47,15 +47,13 @@ def checked(
         pair = rows.pair(r if some is None else int(some[r]))
         if wrong >= 0:
             raise InputError(
-                f"confidence: expected {name}.intervals to have successors in 0..{S - 1} at (s, a) = {pair}, got "
-                f"{succ[piece]} at slots {ptr[r]}..{ptr[r + 1] - 1} of {len(succ)}"
+                f"confidence: expected {name}.intervals to have successors in 0..{S - 1}, each once, at (s, a) = {pair}, "
+                f"got {succ[piece]} at slots {ptr[r]}..{ptr[r + 1] - 1} of {len(succ)}"
             )
         raise InputError(
             f"confidence: the intervals of {name} at (s, a) = {pair} hold no distribution: lower {lower[piece]}, "
             f"upper {upper[piece]}, each {each[r]}, total {total[r]}"
         )
-    if not (family is None or is_ours(family)):
-        _check_repetitions(name, ptr, succ, S)
     return Intervals(*parts), slack, bool(any_slack)
 
 
@@ -98,9 +96,3 @@ def _array(name: str, field: str, given: Any, dtype: type, size: int | None) -> 
     if size is not None and len(given) != size:
         raise InputError(f"confidence: expected {size} entries in {name}.intervals.{field}, got {len(given)}")
     return np.array(given, dtype=dtype)
-
-
-def _check_repetitions(name: str, ptr: NDArray[np.int64], succ: NDArray[np.int32], S: int) -> None:
-    keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * S + succ
-    if len(np.unique(keys)) < len(keys):
-        raise InputError(f"confidence: expected each successor once a row in {name}.intervals.succ, got repetitions")

@@ -36,8 +36,8 @@ WRONG = {
         changed("ptr", lambda ptr: np.append(ptr[:-1][::-1], ptr[-1])),
         r"\.ptr from 0|successors in 0\.\.5",
     ),
-    "succ out of range": (changed("succ", with_entry(6)), r"successors in 0\.\.5 at \(s, a\)"),
-    "succ negative": (changed("succ", with_entry(-1)), r"successors in 0\.\.5 at \(s, a\)"),
+    "succ out of range": (changed("succ", with_entry(6)), r"successors in 0\.\.5, each once, at \(s, a\)"),
+    "succ negative": (changed("succ", with_entry(-1)), r"successors in 0\.\.5, each once, at \(s, a\)"),
     "succ a list": (changed("succ", lambda succ: succ.tolist()), r"\.succ to be a int32 array"),
     "lower too long": (changed("lower", lambda lower: np.append(lower, 0.0)), r"entries in \w+\.intervals\.lower"),
     "lower nan": (changed("lower", with_entry(np.nan)), "hold no distribution"),
@@ -83,7 +83,7 @@ def test_a_successor_twice_in_a_row():
         return replace(sets, succ=np.zeros_like(sets.succ))
 
     model = gosprl.collect(RIVER, 3, seed=0).model
-    with pytest.raises(InputError, match="each successor once a row"):
+    with pytest.raises(InputError, match="each once, at"):
         gosprl.plan(model, goals=[5], confidence=Wrong(twice, after=0))
 
 
