@@ -27,8 +27,8 @@ class Sets(NamedTuple):
 def check_rows(ptr, succ, lower, upper, each, total, S, slack):
     """Fill `slack` and check all rows.
 
-    Returns the first row that is malformed (slots out of range, successors that are no states or occur twice), the first
-    whose set holds no distribution, -1 if there is none; and whether any row has slack. The check ends at such a row.
+    Returns the first row that is malformed (slots out of range, successors no states or repeated), the first whose set
+    holds no distribution, -1 if there is none; and whether any row has slack. The check ends at such a row.
     """
     open_rows = False
     last = np.zeros(S, dtype=np.int64)  # one more than the row in which each state was last a successor

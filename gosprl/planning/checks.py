@@ -47,8 +47,8 @@ def checked(
         pair = rows.pair(r if some is None else int(some[r]))
         if wrong >= 0:
             raise InputError(
-                f"confidence: expected {name}.intervals to have successors in 0..{S - 1}, each once, at (s, a) = {pair}, "
-                f"got {succ[piece]} at slots {ptr[r]}..{ptr[r + 1] - 1} of {len(succ)}"
+                f"confidence: expected {name}.intervals to have successors in 0..{S - 1}, each once, at (s, a) = "
+                f"{pair}, got {succ[piece]} at slots {ptr[r]}..{ptr[r + 1] - 1} of {len(succ)}"
             )
         raise InputError(
             f"confidence: the intervals of {name} at (s, a) = {pair} hold no distribution: lower {lower[piece]}, "
