@@ -8,14 +8,14 @@ steps. A compiled walk counts its steps itself, with the same kernel, and hands 
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.collecting.need import Need
 from gosprl.collecting.requirements import Requirement
-from gosprl.errors import InputError
+from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
 
 BUFFER = 4096  # events noted before they are counted
@@ -73,32 +73,70 @@ class Record:
         """Ask nothing of these states any more, for the reasons given."""
         self.need.waive(states)
 
-    def step(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
-        """Write one step, and what it says of the state it led to."""
+    def step(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None) -> int:
+        """Write one step, and return the state it led to: for an ending, the reset.
+
+        Parameters
+        ----------
+        row
+            The row that was taken.
+        key
+            Stands for the observation that it led to (`EmpiricalModel.locate`).
+        reward, terminated
+            What came with it.
+        actions
+            The actions offered there; None: all.
+        """
         model = self.model
+        if terminated:
+            return self._end(row, key, reward)
+        s_next: int = model.states.live(key)
+        if s_next < 0 or not model.is_discovered[s_next]:
+            s_next = self.arrive_at(key, actions)
+        elif actions is not None:
+            model.offer(s_next, actions)
         if model.closed:
             model.check(row, s_next)
-        if terminated != model.terminal[s_next]:
-            if model.terminal[s_next]:
-                raise model.ends_sometimes(s_next)
-            self.flush()
-            model.end_in(s_next)
-        if not model.is_discovered[s_next]:
-            model.discover(s_next)
         self._note_step(row, s_next, reward)
+        return s_next
 
-    def reset(self, row: int, s: int) -> None:
-        """Write a reset from a terminal state to s: a transition by `row`, but no step."""
-        self.start(s)
-        self.model.check(row, s)
-        self.resets += 1
-        self._note(row, s, 0.0)
+    def _end(self, row: int, key: Any, reward: float) -> int:
+        model = self.model
+        if model.resets == "never":
+            raise GosprlError(
+                f"resets: expected no ending with resets='never', but step {self.steps + 1} ended an episode at "
+                f"{model.states.decode(key)!r:.80}; leave out resets=, or give 'terminal'"
+            )
+        final = model.final(key)
+        self._take_size()
+        model.check(row, final)
+        self._note_step(row, final, reward)
+        self.pass_by(int(model.rows.ptr[final]), model.states.reset)
+        return model.states.reset
 
-    def start(self, s: int) -> None:
-        """Put the walk into s: it begins there, or goes on there without a transition."""
-        if self.model.terminal[s]:
-            raise self.model.ends_sometimes(s)
-        self.model.discover(s)
+    def arrive_at(self, key: Any, actions: Sequence[int] | None = None) -> int:
+        """Return the live state of an observation, discovered if it is new."""
+        s = self.model.locate(key, actions)
+        self._take_size()
+        self.need.take_offered(s)
+        return s
+
+    def reset(self, s: int) -> None:
+        """Write that a reset led to s: a sample of the law of the start, but no step."""
+        reset = self.model.states.reset
+        if reset >= 0:
+            self.pass_by(int(self.model.rows.ptr[reset]), s)
+
+    def pass_by(self, row: int, s_next: int) -> None:
+        """Write a transition that is no step: to the reset, or from there."""
+        self.model.check(row, s_next)
+        self._note(row, s_next, 0.0)
+
+    def _take_size(self) -> None:
+        """Let the need have as many states and rows as the model."""
+        if len(self.need.pair) != len(self.model.rows):
+            self.flush()
+            self.need.resize()
 
     def observe(self, row: int, s_next: int, reward: float) -> None:
         """Write a transition that was made elsewhere."""

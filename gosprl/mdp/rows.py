@@ -95,6 +95,28 @@ class Rows:
         """Return (s, a) of one row."""
         return int(self.state[row]), int(self.action[row])
 
+    def enlarged(self, states: int, actions: int, fixed: int) -> "Rows":
+        """Return rows for more states and actions.
+
+        Parameters
+        ----------
+        states, actions
+            The new numbers. States so far get all further actions; new ones have all actions, or one if `fixed`.
+        fixed
+            The number of states that were there from the start; 0 if all were discovered.
+        """
+        each = 1 if fixed else actions
+        size = np.full(states, each)
+        size[: self.num_states] = np.diff(self.ptr) + actions - self.num_actions
+        ptr = np.concatenate([[0], np.cumsum(size)])
+        state = np.repeat(np.arange(states), size)
+        action = np.arange(len(state)) - ptr[state]
+        row = ptr[self.state] + np.arange(len(self)) - self.ptr[self.state]
+        further = np.flatnonzero((action >= size[state] - (actions - self.num_actions)) & (state < self.num_states))
+        action[further] = self.num_actions + action[further] - size[state[further]] + actions - self.num_actions
+        action[row] = self.action
+        return Rows(ptr, action, actions)
+
     def to_dense(self, per_row: NDArray[T]) -> NDArray[T]:
         """Return an array [S, A] with `per_row` [R] at the existing pairs and 0 elsewhere."""
         dense = np.zeros((self.num_states, self.num_actions), dtype=per_row.dtype)

@@ -8,7 +8,6 @@ An update costs O(successors of its row), independent of S. Memory is O(stored t
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +18,9 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import ROW_BYTES, Rows
 from gosprl.mdp.tabular import MAX_DENSE
+from gosprl.model import pool
+from gosprl.model.endings import with_endings
+from gosprl.model.space import FEW, StateSpace
 from gosprl.model.successors import Candidates, as_candidates
 
 if TYPE_CHECKING:
@@ -26,10 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=np.generic)
 
-COUNT_BYTES = 81  # memory per row of an empty model: nine counts, a temporary one, a bool
+COUNT_BYTES = 82  # memory per row of an empty model: nine counts, a temporary one, two bools
 
 
-class EmpiricalModel:
+class EmpiricalModel(StateSpace):
     """Counts of observed transitions over known numbers of states and actions.
 
     Parameters
@@ -57,11 +59,20 @@ class EmpiricalModel:
     discovered
         States in which a walk started or arrived, in this order.
     terminal
-        Mask [S] of terminal states. The first row of such a state stands for the reset; its other rows are disabled.
+        Mask [S] of the final states and the reset (`gosprl.model.states`). Only their first row is enabled.
+    certain
+        Mask [R] of the rows whose outcome is known: they lead to the reset.
+    resets
+        "never": there are none. "terminal": final states lead to the reset. "anytime": an action of all states does.
+    max_states
+        A bound on the number of observations that can be discovered; None if there is none.
+    aliased
+        States that did not always offer the same actions.
     """
 
-    def __init__(self, states: int, actions: ArrayLike, successors: Any = None) -> None:
-        self._begin(Rows.build(states, actions, ROW_BYTES + COUNT_BYTES))
+    def __init__(self, states: int | None, actions: ArrayLike, successors: Any = None) -> None:
+        fixed = states is not None
+        self._begin(Rows.build(FEW if states is None else states, actions, ROW_BYTES + COUNT_BYTES), fixed)
         if successors is not None:
             self._close(as_candidates(successors, self.rows))
 
@@ -70,29 +81,8 @@ class EmpiricalModel:
         """Return an empty model over the given rows."""
         _checks.memory(f"rows: counts of {len(rows)} pairs", len(rows) * COUNT_BYTES, "try fewer states or actions")
         model = cls.__new__(cls)
-        model._begin(rows)
+        model._begin(rows, fixed=True)
         return model
-
-    def _begin(self, rows: Rows) -> None:
-        self.rows = rows
-        self.states: Sequence[Any] = range(self.num_states)  # index -> observation
-        self.enabled = np.ones(len(rows), dtype=bool)
-        self.discovered: list[int] = []
-        self.is_discovered = np.zeros(rows.num_states, dtype=bool)  # [S] the states in `discovered`, as a mask
-        self.terminal = np.zeros(rows.num_states, dtype=bool)
-        self.closed = False
-        self.num_candidates = len(rows) * rows.num_states
-        self._allocate(np.zeros(len(rows), dtype=np.int64))
-
-    @property
-    def num_states(self) -> int:
-        """S, the number of states."""
-        return self.rows.num_states
-
-    @property
-    def num_actions(self) -> int:
-        """A, the number of actions; not all of them need to exist in every state."""
-        return self.rows.num_actions
 
     @property
     def counts(self) -> "Counts":
@@ -128,8 +118,8 @@ class EmpiricalModel:
         other = copy(self)
         other._counts = self._counts._replace(**{name: part.copy() for name, part in self._counts._asdict().items()})
         other.discovered = self.discovered.copy()
-        other.enabled, other.terminal = self.enabled.copy(), self.terminal.copy()
-        other.is_discovered = self.is_discovered.copy()
+        for name in ("enabled", "certain", "terminal", "is_discovered", "states", "aliased"):
+            setattr(other, name, getattr(self, name).copy())
         return other
 
     def restrict(self, successors: Any) -> None:
@@ -140,7 +130,7 @@ class EmpiricalModel:
         successors
             A sparse matrix [S * A, S] with row s * A + a, or [S, S] for all actions of a state, non-zero at candidates;
             a bool array [S, A, S] or [S, S]; a `TabularMDP` with the same states and actions; or a callable
-            (s, a) -> next states. For a terminal state, the candidates of its first action are those of the reset.
+            (s, a) -> next states. Where episodes may end, any candidate may be the end of one.
 
         Raises
         ------
@@ -149,7 +139,14 @@ class EmpiricalModel:
         """
         from gosprl import _kernels
 
-        self._close(as_candidates(successors, self.rows))
+        if self.growing:
+            raise InputError("successors: expected a system whose number of states is known; here they are discovered")
+        candidates = as_candidates(successors, self._known_rows)
+        if self.resets != "never":
+            for key in range(self.states.fixed):
+                self.final(key)
+            candidates = with_endings(candidates, self.states, self._known_rows, self.rows)
+        self._close(candidates)
         _kernels.touch_many(self._counts, np.arange(len(self.rows)))  # the confidence set of every row has changed
 
     def check(self, row: int, s_next: int) -> None:
@@ -211,27 +208,6 @@ class EmpiricalModel:
             if done < len(row):
                 self.grow(int(self._counts.length[row[done]]))
 
-    def discover(self, s: int) -> None:
-        """Note that a walk started or arrived in state s: it is discovered."""
-        if not self.is_discovered[s]:
-            self.is_discovered[s] = True
-            self.discovered.append(s)
-
-    def end_in(self, s: int) -> None:
-        """Mark state s as terminal: its first row stands for the reset, its other rows are disabled."""
-        first, last = self.rows.ptr[s], self.rows.ptr[s + 1]
-        if self._counts.visits[first:last].any():
-            raise self.ends_sometimes(s)
-        self.terminal[s] = True
-        self.enabled[first + 1 : last] = False
-
-    def ends_sometimes(self, s: int) -> GosprlError:
-        """Return the error for a state that was entered both with and without termination."""
-        return GosprlError(
-            f"state {self.states[s]} was entered both with and without termination; what ends an episode must be part "
-            "of the state"
-        )
-
     def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return arrays (s, a, s_next, count) of all transitions observed, sorted."""
         ptr, succ, count, _ = self.stored()
@@ -279,11 +255,7 @@ class EmpiricalModel:
         and the visit at which each was first seen (0 if unknown). In a closed model all candidates are stored, in
         increasing order, with count 0 if not yet seen.
         """
-        counts = self._counts
-        start, length = (counts.start, counts.length) if rows is None else (counts.start[rows], counts.length[rows])
-        ptr = np.concatenate([[0], np.cumsum(length)])
-        slot = np.repeat(start - ptr[:-1], length) + np.arange(ptr[-1])
-        return ptr, counts.succ[slot], counts.number[slot], counts.first[slot]
+        return pool.stored(self._counts, rows)
 
     @classmethod
     def from_transitions(
@@ -350,8 +322,7 @@ class EmpiricalModel:
         row, successor, number = row[number > 0], successor[number > 0], number[number > 0]
         keys, inverse = np.unique(row * model.num_states + successor, return_inverse=True)
         row, successor = np.divmod(keys, model.num_states)
-        model._allocate(np.bincount(row, minlength=len(model.rows)))
-        counts = model._counts
+        model._counts = counts = pool.empty(np.bincount(row, minlength=len(model.rows)))
         counts.length[:] = counts.capacity
         counts.succ[: len(keys)] = successor
         np.add.at(counts.number, inverse, number)
@@ -360,28 +331,6 @@ class EmpiricalModel:
         if successors is not None:
             model._close(as_candidates(successors, model.rows))
         return model
-
-    def _allocate(self, capacity: NDArray[np.int64]) -> None:
-        """Allocate empty counts with space for `capacity` [R] successors per row."""
-        from gosprl._kernels import Counts
-
-        R = len(self.rows)
-        pool = max(64, int(capacity.sum()))
-        self._counts = Counts(
-            visits=np.zeros(R, dtype=np.int64),
-            start=np.cumsum(capacity) - capacity,
-            length=np.zeros(R, dtype=np.int64),
-            capacity=capacity.astype(np.int64),
-            succ=np.zeros(pool, dtype=np.int32),
-            number=np.zeros(pool, dtype=np.int64),
-            first=np.zeros(pool, dtype=np.int64),
-            reward_sum=np.zeros(R),
-            reward_sq=np.zeros(R),
-            time=np.zeros(R, dtype=np.int64),
-            newer=np.full(R, -1, dtype=np.int64),
-            older=np.full(R, -1, dtype=np.int64),
-            scalars=np.array([0, capacity.sum(), -1, 0], dtype=np.int64),
-        )
 
     def _close(self, candidates: Candidates) -> None:
         """Store all candidates of each row, with the counts so far."""
@@ -409,17 +358,7 @@ class EmpiricalModel:
             start=ptr[:-1].copy(), length=length, capacity=length, succ=succ, number=number, first=first
         )
         self._counts.scalars[[USED, CLOSED]] = len(succ), 1
-        self.closed, self.num_candidates = True, len(succ)
-
-    def grow(self, length: int) -> None:
-        """Enlarge the pools: at least double them, so that a row of `length` successors can double."""
-        extra = max(len(self._counts.succ), 4 * length + 64)
-        pools = {
-            name: np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)])
-            for name in ("succ", "number", "first")
-            for pool in [getattr(self._counts, name)]
-        }
-        self._counts = self._counts._replace(**pools)
+        self.closed = True
 
 
 def _short(states: NDArray[np.int32]) -> str:

@@ -1,0 +1,204 @@
+"""The states of a model: known beforehand, or added as they are discovered.
+
+Arrays by state and by row have room for some states more than are in use, and twice as many whenever it is used up: so
+discovering a state costs a constant on average, and whoever keeps arrays of these sizes has to make them anew only
+then (`rows` is another object). Rows of states not in use are enabled: where a model is planned with, such a state
+stands for those not yet discovered.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gosprl.errors import GosprlError, InputError
+from gosprl.mdp.rows import Rows
+from gosprl.model import pool
+from gosprl.model.states import States
+
+if TYPE_CHECKING:
+    from gosprl._kernels import Counts
+
+FEW = 8  # states that there is room for before the first is discovered
+
+
+class StateSpace:
+    """States, their rows, and what is known of them besides counts; the attributes are those of `EmpiricalModel`."""
+
+    rows: Rows
+    _known_rows: Rows  # of the states known beforehand
+    _counts: "Counts"
+
+    def _begin(self, rows: Rows, fixed: bool) -> None:
+        self.rows = self._known_rows = rows
+        self.states = States(rows.num_states if fixed else 0)
+        self.resets = "never"
+        self.max_states = rows.num_states if fixed else None
+        self.enabled = np.ones(len(rows), dtype=bool)
+        self.certain = np.zeros(len(rows), dtype=bool)
+        self.discovered: list[int] = []
+        self.is_discovered = np.zeros(rows.num_states, dtype=bool)  # [S] the states in `discovered`, as a mask
+        self.terminal = np.zeros(rows.num_states, dtype=bool)
+        self.aliased: set[int] = set()
+        self.closed = False
+        self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))
+
+    @property
+    def num_states(self) -> int:
+        """S, the number of states."""
+        return self.rows.num_states
+
+    @property
+    def num_actions(self) -> int:
+        """A, the number of actions; not all of them need to exist in every state."""
+        return self.rows.num_actions
+
+    @property
+    def growing(self) -> bool:
+        """Whether states are discovered on the way, their number not being known."""
+        return self.states.fixed == 0
+
+    @property
+    def num_outcomes(self) -> int | None:
+        """The number of states that a step can lead to at most: confidence sets count with it. None: not known."""
+        if self.max_states is None or self.resets == "never":
+            return self.max_states
+        return 2 * self.max_states + 1  # live ones, final ones, and the crash of the system
+
+    @property
+    def num_candidates(self) -> int | None:
+        """The number of transitions (s, a, s_next) that may be possible; None: not known."""
+        if self.closed:
+            return len(self._counts.succ)
+        pairs, outcomes = self.num_pairs, self.num_outcomes
+        return None if pairs is None or outcomes is None else pairs * outcomes
+
+    @property
+    def num_pairs(self) -> int | None:
+        """The number of rows whose outcome has to be learnt, at most; None: not known."""
+        if self.max_states is None:
+            return None
+        if self.states.fixed == self.num_states:
+            return len(self.rows)
+        learnt = int(self.rows.ptr[self.states.fixed]) if self.states.fixed else self.max_states * self.num_actions
+        return learnt + (self.resets != "never")
+
+    def discover(self, s: int) -> None:
+        """Note that a walk started or arrived in state s: it is discovered."""
+        if not self.is_discovered[s]:
+            self.is_discovered[s] = True
+            self.discovered.append(s)
+
+    def locate(self, key: Any, actions: Sequence[int] | None = None) -> int:
+        """Return the live state of an observation, added if it is new.
+
+        Parameters
+        ----------
+        key
+            Stands for the observation: its number where their number is known, anything hashable elsewhere.
+        actions
+            The actions offered there; None: all.
+        """
+        s = self.states.live(key)
+        if s < 0:
+            if self.max_states is not None and len(self.discovered) >= self.max_states:
+                raise GosprlError(
+                    f"max_states: expected at most {self.max_states} observations, got another: "
+                    f"{self.states.decode(key)!r:.80}; give a larger max_states"
+                )
+            s = self._add("live", key)
+            if self.resets == "anytime":
+                self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
+        if not self.is_discovered[s]:
+            self.discover(s)
+            if actions is not None:
+                begin, end = self._offerable(s)
+                self.enabled[begin:end] = np.isin(self.rows.action[begin:end], actions)
+        return s
+
+    def offer(self, s: int, actions: Sequence[int]) -> None:
+        """Take in which actions a discovered state offers now: more than before, or fewer, and it is aliased."""
+        begin, end = self._offerable(s)
+        offered = np.isin(self.rows.action[begin:end], actions)
+        if not np.array_equal(offered, self.enabled[begin:end]):
+            from gosprl import _kernels
+
+            self.aliased.add(s)
+            _kernels.touch_many(self._counts, begin + np.flatnonzero(offered & ~self.enabled[begin:end]))
+            self.enabled[begin:end] |= offered
+
+    def _offerable(self, s: int) -> tuple[int, int]:
+        """Return the rows of a state that its system may offer: all but the reset."""
+        return int(self.rows.ptr[s]), int(self.rows.ptr[s + 1]) - (self.resets == "anytime")
+
+    def final(self, key: Hashable) -> int:
+        """Return the final state of an observation, added if it is new."""
+        s = self.states.final(key)
+        if s < 0:
+            s = self._add("final", key)
+            self._only_first_row(s)
+            self._lead(int(self.rows.ptr[s]), self.states.reset)
+        return s
+
+    def allow_resets(self, resets: str) -> None:
+        """Let there be endings, or resets at any time: add the reset, and what leads there.
+
+        Parameters
+        ----------
+        resets
+            "never", "terminal" or "anytime".
+        """
+        if resets == self.resets:
+            return
+        if self.resets != "never" or self.closed:
+            raise InputError(f"resets: the model was begun with {self.resets!r}, got {resets!r}")
+        self.resets = resets
+        if resets == "anytime":
+            self._resize(self.num_states, self.num_actions + 1)
+        if resets != "never":
+            self._only_first_row(self._add("reset"))
+            if resets == "anytime":
+                for s in range(self.states.fixed):
+                    self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
+
+    def _add(self, kind: str, key: Hashable = None) -> int:
+        """Take the next free state."""
+        if self.states.used == self.num_states:
+            self._resize(self.num_states + max(FEW, self.states.used - self.states.fixed), self.num_actions)
+        return self.states.add(kind, key)
+
+    def _only_first_row(self, s: int) -> None:
+        self.terminal[s] = True
+        self.enabled[self.rows.ptr[s] + 1 : self.rows.ptr[s + 1]] = False
+
+    def _lead(self, row: int, s: int) -> None:
+        """Let it be known that a row always leads to s."""
+        from gosprl import _kernels
+
+        if len(self._counts.succ) == self._counts.scalars[_kernels.USED]:
+            self.grow(1)
+        counts = self._counts
+        slot = int(counts.scalars[_kernels.USED])
+        counts.start[row], counts.succ[slot], counts.number[slot] = slot, s, 0
+        counts.length[row] = counts.capacity[row] = 1
+        counts.scalars[_kernels.USED] += 1
+        self.certain[row] = True
+        _kernels.touch_many(counts, np.array([row]))
+
+    def _resize(self, states: int, actions: int) -> None:
+        """Make room for more states, and for an action more: everything gets a new place, so this is done rarely."""
+        old = self.rows
+        self.rows = old.enlarged(states, actions, self.states.fixed)
+        row = self.rows.ptr[old.state] + np.arange(len(old)) - old.ptr[old.state]
+        self._counts = pool.with_more_rows(self._counts, row, len(self.rows))
+        for name, fill in (("enabled", True), ("certain", False)):
+            part = np.full(len(self.rows), fill)
+            part[row] = getattr(self, name)
+            setattr(self, name, part)
+        more = states - old.num_states
+        self.terminal = np.append(self.terminal, np.zeros(more, dtype=bool))
+        self.is_discovered = np.append(self.is_discovered, np.zeros(more, dtype=bool))
+
+    def grow(self, length: int) -> None:
+        """Enlarge the pools: at least double them, so that a row of `length` successors can double."""
+        self._counts = pool.with_larger_pool(self._counts, length)
