@@ -160,8 +160,8 @@ def expand(sets, goal, region, s, r, least_weight, n):
 
 @jit
 def focus(
-    sets, cost, usable, goal, n_goals, lowest, wanted, frozen, region, seen, start, precision, least_weight, tie, key,
-    budget,
+    sets, cost, usable, goal, n_goals, lowest, receivers, frozen, region, seen, start, precision, least_weight, tie,
+    key, budget,
 ):  # fmt: skip
     """Raise v on the states that a walk from `start` likely visits, until the residual there is at most `precision`.
 
@@ -170,8 +170,8 @@ def focus(
     other half to the residual. Otherwise the region is swept backwards, at most ROUNDS times, before the next round.
 
     Returns (status, cost of the plan from `start`). UNPLACED_MASS: a row of the policy has more unseen mass than the
-    goals can take, and fewer than `wanted` other states remain that no row of the policy has seen. OUT_OF_SWEEPS: more
-    than `budget` rows were applied.
+    goals can take, and fewer than `receivers` other states remain that no row of the policy has seen. OUT_OF_SWEEPS:
+    more than `budget` rows were applied.
     """
     row_ptr = sets.row_ptr
     v, q, out, states, todo = region.v, region.q, region.out, region.states, region.todo
@@ -215,7 +215,7 @@ def focus(
                 n = expand(sets, goal, region, s, r, least_weight, n)
             done = end
         scalars[SIZE] = n
-        unplaced = unplaced and len(goal) - n_goals - scalars[TOUCHED] < wanted
+        unplaced = unplaced and len(goal) - n_goals - scalars[TOUCHED] < receivers
         if worst <= precision / 2 or unplaced or used > budget:
             break
         for i in range(n):
