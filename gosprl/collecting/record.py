@@ -7,6 +7,7 @@ steps. A compiled walk counts its steps itself, with the same kernel, and hands 
 
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class Record:
             model.end_in(s_next)
         if not model.is_discovered[s_next]:
             model.discover(s_next)
-        self._step(row, s_next, reward)
+        self._note_step(row, s_next, reward)
 
     def reset(self, row: int, s: int) -> None:
         """Write a reset from a terminal state to s: a transition by `row`, but no step."""
@@ -102,13 +103,13 @@ class Record:
     def observe(self, row: int, s_next: int, reward: float) -> None:
         """Write a transition that was made elsewhere."""
         self.model.check(row, s_next)
-        self._step(row, s_next, reward)
+        self._note_step(row, s_next, reward)
         self.flush()
 
     def walk(self, walked: int, events: NDArray[np.int64]) -> None:
         """Write what is not yet written of a compiled walk: its steps, and (step, states unmet) [n, 2] at changes."""
         if len(events):
-            self._add_to_curve((events + np.array([self.steps, 0])).tolist())
+            self._add_to_curve([(self.steps + step, unmet) for step, unmet in events.tolist()])
         self.steps += walked
 
     def find(self, row: int, s_next: int, reward: float) -> None:
@@ -124,7 +125,7 @@ class Record:
         fresh, visits = self._fresh, self.model.counts.visits[begin:end].tolist()
         return [n + fresh.get(row, 0) for row, n in enumerate(visits, begin)] if fresh else visits
 
-    def _step(self, row: int, s_next: int, reward: float) -> None:
+    def _note_step(self, row: int, s_next: int, reward: float) -> None:
         low, high = self.rewards
         if not low <= reward <= high:
             raise self._bad_reward(row, reward)
@@ -163,7 +164,7 @@ class Record:
         if noted:
             self._add_to_curve(events[:noted].tolist())
 
-    def _add_to_curve(self, events: list[list[int]]) -> None:
+    def _add_to_curve(self, events: Iterable[Sequence[int]]) -> None:
         known, waived = self.need.num_states, self.need.unmet_waived
         self.curve.extend((step, (known - waived - unmet) / known) for step, unmet in events)
 

@@ -193,9 +193,12 @@ class GuardedPlanner(Planner):
     @property
     def books(self) -> Account:
         """The account at the last call of `account`; steps observed outside of attempts are not included."""
-        samples = self._counted[1]
-        credit = GIFT * self._patience + (SAMPLE + 1) * samples + self._computed + self.need.credit
-        return Account(self._steps[PRACTICAL], self._steps[CERTIFIED], samples, credit, self.options.kappa)
+        practical, certified = self._steps
+        return Account(practical, certified, self._counted[1], self._credit, self.options.kappa)
+
+    @property
+    def _credit(self) -> float:
+        return GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._computed + self.need.credit
 
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
         """Record the total steps and needed samples so far."""
@@ -261,9 +264,8 @@ class GuardedPlanner(Planner):
 
     def _allowed(self) -> int:
         """Return the number of practical steps that the guard allows now."""
-        books = self.books
-        allowed = min(books.kappa * (books.credit + books.certified), float(2**53))
-        return math.floor(allowed) - books.practical
+        practical, certified = self._steps
+        return math.floor(min(self.options.kappa * (self._credit + certified), float(2**53))) - practical
 
     def _attempt_practical(self, s: int, t: int) -> Attempt | GivenUp:
         self.certified.restart()  # the next walk does not belong to a certified attempt
@@ -279,7 +281,7 @@ class GuardedPlanner(Planner):
         if isinstance(answer, GivenUp):  # scaled sets certify nothing
             return self._attempt_certified(s, t)
         self._mode = PRACTICAL
-        return replace(answer, horizon=min(answer.horizon, self._allowed()))
+        return _at_most(answer, self._allowed())
 
     def _attempt_certified(self, s: int, t: int) -> Attempt | GivenUp:
         answer = self.certified.attempt(s, t)
@@ -287,4 +289,8 @@ class GuardedPlanner(Planner):
         if isinstance(answer, GivenUp):
             return answer
         horizon = UNLIMITED if self._until is None else self._until[1] - self._steps[CERTIFIED]
-        return replace(answer, horizon=min(answer.horizon, horizon))
+        return _at_most(answer, horizon)
+
+
+def _at_most(attempt: Attempt, horizon: int) -> Attempt:
+    return attempt if attempt.horizon <= horizon else replace(attempt, horizon=horizon)

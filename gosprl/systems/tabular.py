@@ -1,6 +1,6 @@
 """A TabularMDP as a system: simulated, an attempt in one compiled call, in blocks between which Ctrl-C is heard."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,6 @@ from gosprl.collecting.engine import Engine
 from gosprl.collecting.rules import FOUND, GOES_ON, HANDED_BACK
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.strategies.base import Attempt
 from gosprl.systems.base import Outcome, System
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Tabular(System):
         attempt, record = engine.attempt, engine.record
         assert attempt is not None
         model, random = record.model, attempt.policy.dtype != np.int64
-        course = _kernels.Course(*_course(attempt), attempt.goals, attempt.limit)
+        course = _kernels.Course(*_course(attempt.policy), attempt.goals, attempt.limit)
         if self._dynamics is None:
             self._dynamics = self._make_dynamics()
         dynamics = self._dynamics
@@ -135,8 +134,6 @@ class Tabular(System):
         return self._ahead
 
 
-def _course(attempt: Attempt) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _course(policy: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(rows, probabilities): one of the two is empty."""
-    if attempt.policy.dtype == np.int64:
-        return attempt.policy.view(np.int64), _NO_NUMBERS
-    return _NO_ROWS, attempt.policy.view(np.float64)
+    return (policy, _NO_NUMBERS) if policy.dtype == np.int64 else (_NO_ROWS, policy)
