@@ -12,7 +12,7 @@ Rules for a kernel:
   kernel both ways.
 - It does not check its input. An index out of range reads or overwrites other memory, so callers validate first.
 - It is compiled for one combination of types. Callers pass writable C-contiguous arrays, int64 (successors: int32),
-  float64 or bool, and the same kind of number every time. Inside of kernels, a count that begins as a literal (n = 0)
+  float64 or bool, and the same kind of number every time. Inside of kernels, a count that starts as a literal (n = 0)
   and is passed on makes numba compile the called kernel twice: take it from `len` or `arrays.count`.
 - NumPy calls that compile slowly (argsort, assignment of slices) are loops instead (`arrays`).
 - Global numbers that it uses are defined in this package (see `_jit`).

@@ -5,11 +5,11 @@ kernel contains that of the kernels it calls: after an edit of a called kernel i
 caller with the old code in it. Here the stamp of every kernel is a digest of all kernel sources, so that an edit of any
 of them recompiles all.
 
-The stamp is a private attribute of numba's cache. Where numba is built in another way, and where nothing can be written
-(neither beside the sources nor in the user's cache directory), every process compiles the kernels anew, and one
+The stamp is a private attribute of numba's cache. If a version of numba does not have it, or if no file can be written
+(neither beside the sources nor in the user's cache directory), every process compiles the kernels again, and one
 RuntimeWarning says so.
 
-numba compiles the values of global numbers in. They are covered by the digest only if a kernel file defines them.
+The machine code contains the values of global numbers. The digest covers them only if a kernel file defines them.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from typing import Any
 
 from numba import njit
 
-_failures: list[Exception] = []  # why machine code could not be kept on disk
+_failures: list[Exception] = []  # the errors that prevented storing machine code on disk
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -36,7 +36,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         try:
             kernel.enable_caching()
             _stamp(kernel._cache)
-        except Exception as error:  # of any kind: it is up to the version of numba
+        except Exception as error:  # the type of the error depends on the version of numba
             _warn(error)
             kernel = njit(**options)(function)
     if hasattr(kernel, "_cache"):
@@ -45,7 +45,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 class _Cache:
-    """numba's cache of a kernel, or the stand-in that keeps nothing: announces compilations, and raises no errors."""
+    """Wraps numba's cache of a kernel (or its null cache): announces compilations, and turns errors into warnings."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -55,7 +55,7 @@ class _Cache:
         code = None
         try:
             code = self._inner.load_overload(signature, target)
-        except Exception:  # a damaged file: forget what is kept of this kernel
+        except Exception:  # a damaged file: delete the cache of this kernel
             self._write(self._inner.flush)
         if code is None:
             _announce()
@@ -67,7 +67,7 @@ class _Cache:
     def _write(self, write: Callable[..., None], *arguments: Any) -> None:
         try:
             write(*arguments)
-        except Exception as error:  # as a full disk
+        except Exception as error:  # for example, the disk is full
             _warn(error)
 
     def __getattr__(self, name: str) -> Any:
@@ -75,7 +75,7 @@ class _Cache:
 
 
 def _stamp(numba_cache: Any) -> None:
-    """Replace the stamp of the kernel's own file by the digest of all."""
+    """Replace the stamp of the kernel's own source file by the digest of all kernel sources."""
     file = numba_cache._cache_file
     if file._source_stamp != numba_cache._impl.locator.get_source_stamp():
         raise AttributeError("numba's cache is stamped in an unknown way")
@@ -98,7 +98,7 @@ def _digest() -> str:
 
 
 def _warn(error: Exception) -> None:
-    """Say once that kernels cannot be kept on disk."""
+    """Warn once that compiled kernels cannot be stored on disk."""
     _failures.append(error)
     if len(_failures) == 1:
         warnings.warn(
@@ -111,7 +111,7 @@ def _warn(error: Exception) -> None:
 
 @cache
 def _announce() -> None:
-    """Say once, before the first compilation, what the wait is for."""
+    """Print once, before the first compilation, why the program waits."""
     if sys.stderr is not None:
         often = "" if _failures else "once per installation, "
         print(f"gosprl: compiling its kernels, {often}about 20 s ...", file=sys.stderr, flush=True)

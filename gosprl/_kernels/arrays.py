@@ -1,4 +1,4 @@
-"""Operations on arrays that NumPy has too, as loops: they compile in a fraction of the time."""
+"""NumPy operations written as loops, which compile in a fraction of the time."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from gosprl._kernels._jit import jit
 
 @jit
 def count(mask):
-    """How many entries of a mask are set."""
+    """Return the number of entries of a mask that are set."""
     n = 0
     for i in range(len(mask)):
         n += mask[i]
@@ -28,14 +28,14 @@ def members(mask):
 
 @jit
 def copy_to(out, source):
-    """Overwrite `out` by `source`, of the same length."""
+    """Copy `source` to `out`, of the same length."""
     for i in range(len(out)):
         out[i] = source[i]
 
 
 @jit
 def sort_by(keys, order):
-    """Sort the indices `order` by their keys, increasing; equal ones keep their order.
+    """Sort the indices `order` by their keys, increasing; indices with equal keys keep their order.
 
     Merge sort: sorted runs of doubling width are merged from one array into another and back.
     """

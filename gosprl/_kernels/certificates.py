@@ -1,4 +1,4 @@
-"""What confidence sets prove (see `gosprl.sets.certificates`): how far p, and averages under p, can be from p_hat.
+"""Bounds on the difference of p and p_hat, and of averages under them (see `gosprl.sets.certificates`).
 
 A set of a row has p_hat - down <= p <= p_hat + up on the stored successors, and mass at most `extra` on all others.
 """

@@ -11,5 +11,5 @@ FIRST_CAPACITY = 4  # slots for successors that a row gets on its first visit
 FAR = 1e150  # the largest weight of an edge: sums of weights stay finite
 DEAD = 1e300  # value of a state that cannot reach a goal: finite, since 0 * inf is nan, and larger than all others
 CONVERGED, ROUNDED, OUT_OF_SWEEPS, UNPLACED_MASS = 0, 1, 2, 3  # how an iteration ended
-COUNTED, NO_ROOM, FOREIGN, INVALID = 0, -1, -2, -3  # of a transition: counted; or not, since the pool is full, since
-# the successor is no candidate, since the policy has no such row
+COUNTED, NO_ROOM, FOREIGN, INVALID = 0, -1, -2, -3  # a transition was counted; or it was not, because the pool is full,
+# because the successor is no candidate, or because the policy's row does not belong to the state

@@ -12,10 +12,10 @@ UPDATES, USED, NEWEST, CLOSED = range(4)  # in `Counts.scalars`
 
 
 class Counts(NamedTuple):
-    """What was observed.
+    """The counts of all rows.
 
-    All rows share a pool of slots; a row's successors are consecutive there, in order of first appearance. The pool
-    of a closed model holds every candidate from the start, increasing within a row, and does not grow.
+    All rows share a pool of slots. The successors of a row are consecutive there, in order of first appearance. The
+    pool of a closed model holds every candidate from the start, increasing within a row, and does not grow.
     """
 
     visits: NDArray[np.int64]  # [R] N(s, a)
@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
     @property
     def updates(self) -> int:
-        """How many updates there were so far."""
+        """The number of updates so far."""
         return int(self.scalars[UPDATES])
 
 
@@ -60,9 +60,9 @@ def touch(counts, row):
 
 @jit
 def slot_of(counts, row, s_next):
-    """Return the slot of a successor, reserved if it has none. NO_ROOM: the pool is full; FOREIGN: it is no candidate.
+    """Return the slot of a successor, new if it has none. NO_ROOM: the pool is full; FOREIGN: it is no candidate.
 
-    A row without a free slot moves to the end of the pool, with twice as many.
+    A row without a free slot moves to the end of the pool, with twice as many slots.
     """
     lo, n = counts.start[row], counts.length[row]
     for j in range(lo, lo + n):
@@ -91,7 +91,7 @@ def slot_of(counts, row, s_next):
 
 @jit
 def record(counts, row, s_next, reward):
-    """Count one transition. Returns COUNTED; or NO_ROOM or FOREIGN, and nothing changed."""
+    """Count one transition. Returns COUNTED; or NO_ROOM or FOREIGN, without any change."""
     j = slot_of(counts, row, s_next)
     if j < 0:
         return j

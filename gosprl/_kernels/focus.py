@@ -32,7 +32,7 @@ class Region(NamedTuple):
     out: NDArray[np.float64]  # [S] L v
     states: NDArray[np.int64]  # [S] the states of the region, in the order in which they were added
     todo: NDArray[np.int64]  # [S] states to apply L to
-    todo_next: NDArray[np.int64]  # [S] and those after them
+    todo_next: NDArray[np.int64]  # [S] states to apply L to in the next pass
     weight: NDArray[np.float64]  # [S] estimate of the probability that the walk visits the state
     stamp: NDArray[np.int64]  # [S] the STAMP at which `weight` was set, plus 1 if the state is in the region
     policy: NDArray[np.int64]  # [S] rows, -1 outside of the region
@@ -41,7 +41,7 @@ class Region(NamedTuple):
 
     @property
     def applied(self) -> int:
-        """How many rows were applied so far."""
+        """The number of rows applied so far."""
         return int(self.scalars[APPLIED])
 
 
@@ -66,10 +66,10 @@ def link(region, links, rows, succ, begin, end):
 
 @jit
 def lower_values(sets, cost, usable, goal, row_state, lowest, frozen, region, links, n, tolerance, budget):
-    """Lower v until v <= L v + tolerance everywhere, if that can fail at region.todo[:n] only.
+    """Lower v until v <= L v + tolerance everywhere. At the start this may fail only at region.todo[:n].
 
-    A state whose value decreases puts its predecessors on the next list. Returns False if that is not done after
-    `budget` rows.
+    When the value of a state decreases, its predecessors are added to the next list. Returns False if more than
+    `budget` rows would be needed.
     """
     v, out, scalars = region.v, region.out, region.scalars
     todo, todo_next = region.todo, region.todo_next
@@ -104,8 +104,8 @@ def lower_values(sets, cost, usable, goal, row_state, lowest, frozen, region, li
 def raise_values(sets, cost, usable, goal, states, n, lowest, frozen, region):
     """Apply L to v at states[:n], in place, where that increases v. Returns the largest increase and the rows applied.
 
-    L v may be below v by the tolerance of `lower_values`. Such a value stays: its decrease would make the values of
-    its predecessors too high by as much, and so on.
+    L v may be below v by the tolerance of `lower_values`. Such a value stays: if it decreased, the values of its
+    predecessors would be too high by as much, and so on.
     """
     v, out = region.v, region.out
     for i in range(n):
@@ -160,18 +160,18 @@ def expand(sets, goal, region, s, r, least_weight, n):
 
 @jit
 def focus(
-    sets, cost, usable, goal, n_goals, lowest, wanted, frozen, region, seen, start, precision, least_weight, tie, key,
-    budget,
+    sets, cost, usable, goal, n_goals, lowest, receivers, frozen, region, seen, start, precision, least_weight, tie,
+    key, budget,
 ):  # fmt: skip
-    """Raise v on the states that a walk from `start` likely visits, until the residual there is at most `precision`.
+    """Raise v on the states that a walk from `start` is likely to visit, to a residual of at most `precision` there.
 
     Each round builds the region anew: it follows the greedy policy from `start` and applies L to each state on the way.
     If no value rose by more than precision / 2, that is the result: later increases within the round add at most the
     other half to the residual. Otherwise the region is swept backwards, at most ROUNDS times, before the next round.
 
     Returns (status, cost of the plan from `start`). UNPLACED_MASS: a row of the policy has more unseen mass than the
-    goals can take, and fewer than `wanted` other states remain that no row of the policy has seen. OUT_OF_SWEEPS: more
-    than `budget` rows were applied.
+    goals can take, and fewer than `receivers` other states remain that no row of the policy has seen. OUT_OF_SWEEPS:
+    more than `budget` rows were applied.
     """
     row_ptr = sets.row_ptr
     v, q, out, states, todo = region.v, region.q, region.out, region.states, region.todo
@@ -189,7 +189,7 @@ def focus(
         done, n, worst, unplaced = 0, len(states[:1]), 0.0, False
         while done < n:
             batch = states[done:n]
-            if done == 0 and at_goal:  # its non-goal copy: the plan does not come back there
+            if done == 0 and at_goal:  # apply L to its non-goal copy, which the plan never enters again
                 goal[start] = False
                 rows = sweep(
                     sets, cost, usable, goal, v, batch, len(batch), lowest.order, lowest.rank, lowest.prefix,
@@ -215,7 +215,7 @@ def focus(
                 n = expand(sets, goal, region, s, r, least_weight, n)
             done = end
         scalars[SIZE] = n
-        unplaced = unplaced and len(goal) - n_goals - scalars[TOUCHED] < wanted
+        unplaced = unplaced and len(goal) - n_goals - scalars[TOUCHED] < receivers
         if worst <= precision / 2 or unplaced or used > budget:
             break
         for i in range(n):

@@ -28,7 +28,7 @@ def search_back(sets, goal, alive, usable, reached, queue):
     pred = np.zeros(0, dtype=np.int32)
     while True:
         before = n
-        for s in range(S):  # open rows: is there a reached state that the row has not seen?
+        for s in range(S):  # an open row reaches s if some reached state is unseen from the row
             if alive[s] and not reached[s]:
                 for r in range(sets.row_ptr[s], sets.row_ptr[s + 1]):
                     if usable[r] and is_open(sets, r):
@@ -110,8 +110,8 @@ def reach(sets, goal, alive, usable):
 def reversed_edges(sets, cost, usable):
     """(ptr [S + 1], states, weights): the graph with an edge from each possible successor back to its state.
 
-    The weight is cost / upper, the expected cost of repeating the row until that successor comes, if it has the largest
-    probability in the set.
+    The weight is cost / upper, the expected cost of repeating the row until that successor occurs, if its probability
+    is the largest in the set.
     """
     S = len(sets.row_ptr) - 1
     ptr = np.zeros(S + 2, dtype=np.int64)
@@ -142,7 +142,8 @@ def reversed_edges(sets, cost, usable):
 def lightest_paths(ptr, state, weight, dist):
     """Lower dist [S] to dist[x] + (weight of the lightest path from x), minimised over x: Dijkstra's algorithm.
 
-    All x with finite dist are sources. `place` is the position of a state in the heap: -1 before, S after.
+    All x with finite dist are sources. `place` is the position of a state in the heap, -1 before and S after it was
+    there.
     """
     S = len(dist)
     heap = np.empty(S, dtype=np.int64)
@@ -206,7 +207,7 @@ def sift_down(heap, place, dist, n):
 def head_start(sets, cost, goal, usable, v):
     """Fill initial values: the lightest path to a goal in the graph of `reversed_edges`, with edges to unseen goals.
 
-    They order the states nearly as the solution does, and in-place sweeps converge fast in that order.
+    The order of the states by these values is nearly that of the solution, and in-place sweeps converge fast in it.
     """
     n_goals = 0
     for s in range(len(goal)):

@@ -7,7 +7,7 @@ from gosprl._kernels._jit import jit
 
 @jit
 def kl_upper(k, n, budget):
-    """Upper end of {q : n kl(k/n, q) <= budget}; k and n are floats.
+    """Return the upper end of {q : n kl(k/n, q) <= budget}; k and n are floats.
 
     Newton's method for a convex increasing function, from a point at or above the root (the smaller of two upper
     bounds): the iterates decrease and stay at or above the root, so the interval is never too narrow.
@@ -37,10 +37,10 @@ def kl_upper(k, n, budget):
 
 @jit
 def unseen_end(n, log_one, scale):
-    """Upper end of each successor not yet seen in n visits; log_one = L = log(P / delta_0).
+    """Return a bound on the probability of each successor not yet seen in n visits; log_one = L = log(P / delta_0).
 
     sum_x p(x) 1{x not seen} / (1 - p(x))^n is a martingale of mean 1, so with probability 1 - delta_0 / P it stays
-    below P / delta_0. Then n log(1 / (1 - p(x))) < L + log(1 / p(x)) for each unseen x: the weight p(x) puts
+    below P / delta_0. Then n log(1 / (1 - p(x))) < L + log(1 / p(x)) for each unseen x: with the weight p(x) there is
     log(1 / p(x)) where a union bound over all states has log S. So either p(x) <= q = 1 - exp(-L / n), or the right
     side is at most L + log(1 / q) and p(x) <= 1 - exp(-(L + log(1 / q)) / n), which is at least q.
     """
@@ -50,7 +50,7 @@ def unseen_end(n, log_one, scale):
 
 @jit
 def unseen_cap(first, n, S, log_a, log_b, scale):
-    """Cap on the total mass of the successors not yet seen in n visits: the least of the bounds at all earlier visits.
+    """Return a cap on the mass of all successors not yet seen in n visits: the least of the bounds at earlier visits.
 
     While i successors are known, the mass of the others is at most 1 - exp(-x) with
     (a) x = [log C(S, i) + log(i (i + 1)) + log(P / delta_a)] / visits,   log_a = log(P / delta_a),
@@ -59,7 +59,7 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
     first
         Number of the visit at which each known successor first appeared, increasing; 0: unknown, and the bounds that
-        use it are left out.
+        use it are skipped.
     """
     known = len(first)
     least = math.inf
@@ -81,7 +81,7 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
 @jit
 def kl_end(table, k, n, log_kl, scale):
-    """`kl_upper` with the budget of n visits, tabulated for small n.
+    """Return `kl_upper` with the budget of n visits, tabulated for small n.
 
     table [n, k] is filled on demand; a negative entry is not computed yet.
     """

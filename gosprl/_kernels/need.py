@@ -1,4 +1,4 @@
-"""What is needed and not yet there, kept together with the counts."""
+"""The samples that are still missing, updated together with the counts."""
 
 from typing import NamedTuple
 
@@ -12,23 +12,23 @@ from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 
 
 class Ledger(NamedTuple):
-    """What is needed and not yet there. An item is a pair, or a state with a need of its own."""
+    """The samples that are needed and missing. An item is a pair with a need, or a state with its own need."""
 
     row_state: NDArray[np.int64]  # [R]
     pair: NDArray[np.int64]  # [R] samples needed of each row
-    state: NDArray[np.int64]  # [S] of each state, with any action
+    state: NDArray[np.int64]  # [S] samples needed of each state, with any action
     state_visits: NDArray[np.int64]  # [S] N(s)
     unmet_items: NDArray[np.int64]  # [S] items of the state that are unmet
-    missing_samples: NDArray[np.int64]  # [S] samples that they lack
+    missing_samples: NDArray[np.int64]  # [S] samples missing for these items
     totals: NDArray[np.int64]  # [4] states with unmet items; samples missing; needed samples collected; version,
     # increased when the requirement, not a sample, changes which states are unmet
-    credit_at: NDArray[np.float64]  # [S] credit of a needed sample that leads there, set by planners that keep accounts
-    credit: NDArray[np.float64]  # [1] the sum of that
+    credit_at: NDArray[np.float64]  # [S] credit of a needed sample that leads to the state; set by planners that use it
+    credit: NDArray[np.float64]  # [1] the sum of the credits
 
 
 @jit
 def recount(ledger, row_ptr, visits, states):
-    """Count anew what the given states lack."""
+    """Recompute the missing samples of the given states; the version increases if other states are unmet now."""
     totals = ledger.totals
     another = False
     for s in states:
@@ -50,7 +50,7 @@ def recount(ledger, row_ptr, visits, states):
 
 @jit
 def note(counts, ledger, row, s_next, reward):
-    """Count one transition in both; COUNTED, or why it was not, and then nothing changed."""
+    """Count one transition in `counts` and `ledger`. Returns COUNTED; or why it was not counted, without any change."""
     outcome = record(counts, row, s_next, reward)
     if outcome != COUNTED:
         return outcome
@@ -75,9 +75,9 @@ def note(counts, ledger, row, s_next, reward):
 
 @jit
 def note_many(counts, ledger, rows, s_next, rewards, steps, events, done, noted):
-    """Count transitions `done`, `done + 1`, ..., writing (step, states unmet) into `events` from `noted` on.
+    """Count transitions `done`, `done + 1`, ...; at each change write (step, unmet states) to events[noted] and later.
 
-    Returns the number of the first that could not be counted, and of the events written.
+    Returns the index of the first transition that was not counted (or len(rows)), and the number of events written.
     """
     for i in range(done, len(rows)):
         unmet = ledger.totals[UNMET_STATES]

@@ -13,7 +13,7 @@ from gosprl._kernels.constants import DEAD, TIE, TINY
 
 @jit
 def rank_states(v, order, rank):
-    """Sort the states by value, beginning with the `order` of earlier values. rank[s] is the place of s.
+    """Sort the states by value, starting from the `order` of earlier values. rank[s] is the place of s.
 
     Insertion sort, since most states are in place; merge sort if that takes more than 8 moves per state.
     """
@@ -36,7 +36,7 @@ def rank_states(v, order, rank):
 
 @jit
 def accumulate(v, order, n_alive, prefix):
-    """prefix[i] = sum of the values of order[:i]."""
+    """Fill prefix[i], the sum of the values of order[:i]."""
     running = 0.0
     prefix[0] = 0.0
     for i in range(n_alive):
@@ -59,12 +59,12 @@ class Frozen(NamedTuple):
     ptr: NDArray[np.int64]  # [n + 1]
     succ: NDArray[np.int32]  # [room]
     weight: NDArray[np.float64]  # [room]
-    scratch: NDArray[np.float64]  # [2, longest row] weights of the row at hand, and of the best row so far
+    scratch: NDArray[np.float64]  # [2, longest row] weights of the current row, and of the best row so far
 
 
 @jit
 def frozen_room(sets, states, n):
-    """How many stored successors a policy of states[:n] has at most, and how many the longest of all their rows has."""
+    """Return the most stored successors of a policy of states[:n], and of a single one of their rows."""
     room, longest = 0, 0
     for i in range(n):
         s = states[i]
@@ -78,7 +78,7 @@ def frozen_room(sets, states, n):
 
 @jit
 def new_frozen(n, room, longest):
-    """Arrays for a policy of n states with `room` stored successors."""
+    """Return empty arrays for a policy of n states with `room` stored successors."""
     return Frozen(
         np.empty(n, dtype=np.int64),
         np.empty(n),
@@ -119,11 +119,11 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
     value has decreased by more than -shift since. A row whose bound is not within a tie of the least value is not
     applied. shift = -inf applies all rows.
     """
-    # The code for a row is not a function of its own: reference counts of its arrays would make it four times as slow.
+    # The code for one row is not a separate function: reference counting of its arrays would make it four times slower.
     row_ptr, begins, ends, succ, lower, upper, each_one, total, slack = sets
     f_state, f_cost, f_each, f_full, f_part, f_ptr, f_succ, f_weight, scratch = frozen
     rise, fall, rise_ratio, fall_ratio, kept, applied = 0.0, 0.0, 0.0, 0.0, 0, 0
-    this = 0  # the half of the scratch for the row at hand; the other has the weights of the best row so far
+    this = 0  # the half of `scratch` for the current row; the other half has the weights of the best row so far
     for i in range(n):
         s = states[i]
         if skip[s]:
@@ -131,7 +131,7 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
         least, arg = math.inf, -1
         least_each, least_full, least_part = 0.0, 0, 0.0
         first, last = row_ptr[s], row_ptr[s + 1]
-        last_best = max(first, best[s])  # the best row of the last time comes first: it may rule out others
+        last_best = max(first, best[s])  # the previous best row comes first: others may then be skipped
         for number in range(first, last):
             r = last_best if number == first else first if number == last_best else number
             if not usable[r]:
@@ -160,7 +160,7 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
                     succ[j], lower[j], upper[j] = x, lo, up
                 each = each_one[r]
                 unseen_left = min(total[r], rest) if each > 0 else 0.0
-                position = 0  # the unseen states of lower rank have their mass
+                position = 0  # unseen states of lower rank have got their mass
                 for j in range(begin, end):
                     weight = lower[j]
                     if rest > TINY and v[succ[j]] != DEAD:

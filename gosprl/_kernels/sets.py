@@ -1,4 +1,4 @@
-"""Confidence sets in the planner's layout, and questions about single rows."""
+"""Confidence sets in the planner's layout, and properties of single rows."""
 
 from typing import NamedTuple
 
@@ -27,8 +27,8 @@ class Sets(NamedTuple):
 def check_rows(ptr, succ, lower, upper, each, total, S, slack):
     """Fill `slack` and check all rows.
 
-    Returns the first row that is malformed (slots out of range, successors no states or repeated), the first whose set
-    holds no distribution, -1 if there is none; and whether any row has slack. The check ends at such a row.
+    Returns the first malformed row (slots out of range, successors that are no states or repeated), the first row whose
+    set contains no distribution (-1 each: none), and whether any row has slack. The check stops at the first such row.
     """
     open_rows = False
     last = np.zeros(S, dtype=np.int64)  # one more than the row in which each state was last a successor
@@ -101,11 +101,11 @@ def stays_alive(sets, r, alive, n_alive):
 
 @jit
 def has_slack(sets, r):
-    """Whether row r has mass to hand out beyond its lower ends: more than rounding of their sum explains."""
+    """Whether the lower ends of row r sum to less than 1, by more than the rounding error of the sum."""
     return sets.slack[r] > (sets.end[r] - sets.begin[r]) * 2.0**-53
 
 
 @jit
 def is_open(sets, r):
-    """Whether row r can give mass to successors never seen."""
+    """Whether row r can give mass to unseen successors."""
     return has_slack(sets, r) and sets.each[r] > 0 and sets.total[r] > 0

@@ -63,8 +63,8 @@ def extrapolate(history, v):
 def evaluate(frozen, n, v, order, prefix, n_low, history, proper, target, limit):
     """Sweep a frozen policy of n states, in place, until a sweep changes no value by more than `target`.
 
-    Where goals are far the changes shrink slowly. So the values of a proper policy, which converge, are extrapolated
-    every HISTORY sweeps; an extrapolation that does not halve the change of the next sweep is undone. Returns the
+    If goals are far, the changes decrease slowly. So the values of a proper policy, which converge, are extrapolated
+    every HISTORY sweeps. An extrapolation that does not halve the change of the next sweep is undone. Returns the
     number of sweeps.
     """
     last_change, stored, extrapolated = math.inf, 0, False
@@ -108,10 +108,10 @@ def rounding_error(sets, cost, usable, goal, alive, v, q):
 
 @jit(nogil=True)
 def direct_start(sets, cost, goal, alive, usable, n_goals, v):
-    """Fill initial values where unseen goals are near.
+    """Fill initial values, which are good if unseen successors may be goals.
 
-    The least of two costs: to repeat one row until it leads to a goal; to take one step to the state where that is
-    cheapest, and do it there.
+    The value is the least of two costs: of repeating one row until it leads to a goal; and of one step to the state
+    where that is cheapest, and repeating its row there.
     """
     nearest = math.inf
     for s in range(len(goal)):
@@ -143,10 +143,10 @@ def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, rati
 
     v is given at goals (0, or the cost of ending there) and is DEAD where no goal can be reached.
 
-    With evaluations = 0: value iteration (Jacobi). Otherwise modified policy iteration with at most so many sweeps per
-    policy, from the values of `direct_start` unless `warm`. A policy that is not certified to be proper is swept FEW
-    times only. After 10 applications of L without progress such a policy is not swept at all, and after 50 no policy
-    is. What remains is value iteration, which converges from any values.
+    With evaluations = 0: value iteration (Jacobi). Otherwise modified policy iteration with at most this number of
+    sweeps per policy, from the values of `direct_start` unless `warm`. A policy that is not certified to be proper is
+    swept only FEW times. After 10 applications of L without progress such a policy is not swept at all, and after 50 no
+    policy is. This is then value iteration, which converges from any values.
 
     q, old
         q [R] are lower bounds on the values of the rows for the values old [S], -inf where nothing is known. On return,

@@ -31,11 +31,11 @@ class Seen(NamedTuple):
 
 @jit
 def pick(q, first, last, least, tie, key, s, seen, v):
-    """One of the rows first .. last - 1 with q within `tie` of `least`; -1 if there is none.
+    """Return one of the rows first .. last - 1 with q within `tie` of `least`; -1 if there is none.
 
-    Wide sets give many rows nearly the same q. Of these, the rows with the least mean of v under the observed
-    frequencies are taken (0 for a row never visited), up to `tie`; and of these the first if key is -1, else one at
-    random.
+    With wide sets, many rows have nearly the same q. Of these, the rows within `tie` of the least mean of v under the
+    observed frequencies are kept (the mean is 0 for a row never visited). Of these the first is returned if key is -1,
+    else one at random.
     """
     ties, only = 0, -1
     for r in range(first, last):
@@ -70,7 +70,7 @@ def pick(q, first, last, least, tie, key, s, seen, v):
 
 @jit
 def greedy(row_ptr, q, alive, tie, key, seen, v, least, policy):
-    """Fill least [S], the least q of a state's rows, and policy [S], a row within `tie` of it; inf and -1: no way."""
+    """Fill least [S], the least q of each state's rows, and policy [S], a row within `tie` of it; inf, -1 if none."""
     for s in range(len(alive)):
         policy[s] = -1
         least[s] = math.inf

@@ -18,7 +18,7 @@ drawn_row = jit(rules.drawn_row)
 
 
 class Dynamics(NamedTuple):
-    """A simulated MDP."""
+    """A known MDP, to be simulated."""
 
     row_ptr: NDArray[np.int64]  # [S + 1]
     ptr: NDArray[np.int64]  # [R + 1]
@@ -29,7 +29,7 @@ class Dynamics(NamedTuple):
 
 
 class Course(NamedTuple):
-    """An attempt."""
+    """An attempt (`gosprl.strategies.base`) as arrays."""
 
     policy: NDArray[np.int64]  # [S] rows, NO_ROW to hand back; empty if the policy is random
     probability: NDArray[np.float64]  # [R] of a random policy; empty otherwise
@@ -41,11 +41,11 @@ class Course(NamedTuple):
 def walk(mdp, bernoulli, counts, ledger, course, sample, choices, uniforms, s, steps, events, threshold):
     """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform number a step.
 
-    A step takes one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random. Writes
-    (step, states unmet) into `events` at each change. Returns (state, steps made, events written, why it stopped):
-    GOES_ON if all steps are made, NO_ROOM if the counts need a larger pool, FOREIGN if a successor is no candidate,
-    INVALID if the policy's entry for the state is none; in these three cases the step was not made. With FOUND and
-    FOREIGN, (row, successor) stands in `events` after those written.
+    A step uses one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random. Writes
+    (step, unmet states) to `events` at each change. Returns (state, steps made, events written, why it stopped):
+    GOES_ON if all steps were made, NO_ROOM if the counts need a larger pool, FOREIGN if a successor is no candidate,
+    INVALID if the policy's row does not belong to the state; in the last three cases the step was not made. With FOUND
+    and FOREIGN, the next entry of `events` is (row, successor).
     """
     noted = 0
     closed = counts.scalars[CLOSED] != 0

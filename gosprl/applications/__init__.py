@@ -11,7 +11,7 @@
 All take a `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`, and `delta`, `confidence`, `seed`,
 `max_steps`, `progress`, `strategy` and its options as `gosprl.collect` does. All return an `Answer` with `steps`,
 `stop`, `guarantee` (a `gosprl.Guarantee`) and `collected` (the `Result` of the collection), which prints as aligned
-lines. The answer of a run that ended early has what was proved by then.
+lines. The answer of a run that stopped early states what was proved by then.
 """
 
 from gosprl.applications.best import BestState, best_state

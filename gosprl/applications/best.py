@@ -1,7 +1,7 @@
 """Best-state identification (appendix "Best-state identification"): the state with the largest mean reward.
 
-A bandit whose arms are the states: to pull an arm is to visit the state, and the collector walks there. The reward of a
-state is the reward of the step out of it, whatever the action.
+The states are the arms of a bandit: pulling an arm means visiting the state, and the collector walks there. The reward
+of a state is the reward of any action taken there.
 
     budget      Successive Rejects (Audibert, Bubeck and Munos, 2010), for a number n of samples: with K states,
                 logbar(K) = 1/2 + sum_{i=2..K} 1/i and n_k = ceil((n - K) / (logbar(K) (K + 1 - k))), phase k samples
@@ -9,13 +9,13 @@ state is the reward of the step out of it, whatever the action.
                 paper prints the sum from i = 1.)
     confidence  Successive Elimination (Even-Dar, Mannor and Mansour, 2006) with intervals that hold at all times: each
                 round samples all remaining states, a fifth more than in the round before, and drops those whose upper
-                end is below the lower end of another, until one remains.
+                bound is below the lower bound of another, until one remains.
 
 If the states are not known in advance (a Gymnasium environment), a first look samples every action of the states
 discovered ten times. States discovered after it are no candidates.
 
 Both methods use all samples, also those of states that the walk passes through. The mean of n or more samples is a
-reversed martingale, so Hoeffding's bound for n holds for all of them at once: with gaps g to the best state, Successive
+reversed martingale, so Hoeffding's bound for n holds for all of them at once. With gaps g to the best state, Successive
 Rejects fails with probability at most the sum of 2 exp(-n_k g^2 / 2) over phases k and the k states with the largest
 gaps (`error_bound`). The published bound, for exactly n_k samples, has exp(-n_k g^2).
 """
@@ -51,11 +51,11 @@ class _Arms(Requirement):
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.num_states, dtype=np.int64)
         self.all_states = all_states
-        self.left = np.zeros(model.num_states, dtype=bool)  # [S] the states that remain
+        self.remaining = np.zeros(model.num_states, dtype=bool)  # [S] the states not dropped
         self.dropped: list[int] = []  # in the order in which they were dropped
         self.best: int | None = None  # the best state, once that is proved
         self.need = 1  # samples of each remaining state
-        self.looking = True  # whether the first look goes on
+        self.looking = True  # whether the first look is still running
         self.done = False
         self._known = 0  # number of states taken into account
 
@@ -70,7 +70,7 @@ class _Arms(Requirement):
             changed = True
         if not changed:
             return NO_ROWS
-        self.state[:] = np.where(self.left & (not self.done), self.need, 0)
+        self.state[:] = np.where(self.remaining & (not self.done), self.need, 0)
         return None
 
     @abstractmethod
@@ -78,12 +78,12 @@ class _Arms(Requirement):
         """Drop states, increase `need` or set `done`; called when all remaining states have their samples."""
 
     def _have(self, model: EmpiricalModel, visits: Ints) -> bool:
-        enough = np.all(visits[self.left] >= self.need) and np.all(model.visits >= self.pair)
-        return bool(self.left.any() and enough)
+        enough = np.all(visits[self.remaining] >= self.need) and np.all(model.visits >= self.pair)
+        return bool(self.remaining.any() and enough)
 
     def drop(self, states: Ints) -> None:
         """Drop states, [n] int64."""
-        self.left[states] = False
+        self.remaining[states] = False
         self.dropped.extend(states.tolist())
 
     def _look(self, model: EmpiricalModel) -> bool:
@@ -92,9 +92,9 @@ class _Arms(Requirement):
         if len(states) == self._known or not self.looking:
             return False
         self._known = len(states)
-        self.left[states] = ~model.terminal[states]
+        self.remaining[states] = ~model.terminal[states]
         if not self.all_states:
-            self.pair[self.left[model.rows.state]] = LOOK
+            self.pair[self.remaining[model.rows.state]] = LOOK
         return True
 
 
@@ -108,25 +108,25 @@ class SuccessiveRejects(_Arms):
 
     def _look(self, model: EmpiricalModel) -> bool:
         new = super()._look(model)
-        _enough(self.budget, int(self.left.sum()))  # a budget that is too small is an error at once
+        _enough(self.budget, int(self.remaining.sum()))  # raise as early as possible if the budget is too small
         return new
 
     def judge(self, model: EmpiricalModel) -> None:
-        """Begin the schedule, or drop the state with the smallest mean."""
+        """Start the schedule, or drop the state with the smallest mean."""
         if not self.schedule:
-            self.schedule = schedule(self.budget, int(self.left.sum()))
+            self.schedule = schedule(self.budget, int(self.remaining.sum()))
         else:
-            states = np.flatnonzero(self.left)
+            states = np.flatnonzero(self.remaining)
             worst = states[np.argmin(means(model)[states])]
             self.drop(np.array([worst]))
         phase = len(self.dropped)
-        self.done = self.left.sum() == 1
+        self.done = self.remaining.sum() == 1
         if not self.done:
             self.need = max(1, self.schedule[phase])
 
 
 class SuccessiveElimination(_Arms):
-    """Drop the states whose upper end is below the lower end of another, until one remains or epsilon is reached."""
+    """Drop states whose upper bound is below the lower bound of another, until one remains or epsilon is reached."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, delta: float, epsilon: float, scale: float) -> None:
         super().__init__(model, all_states)
@@ -135,16 +135,16 @@ class SuccessiveElimination(_Arms):
     def judge(self, model: EmpiricalModel) -> None:
         """Drop the states that are proved to be worse than another; ask for more samples of the others."""
         lower, upper = self.intervals(model)
-        worse = np.flatnonzero(self.left & (upper < lower[self.left].max()))
+        worse = np.flatnonzero(self.remaining & (upper < lower[self.remaining].max()))
         self.drop(worse)
-        best = int(np.flatnonzero(self.left)[np.argmax(lower[self.left])])
-        others = self.left & (np.arange(len(self.left)) != best)
+        best = int(np.flatnonzero(self.remaining)[np.argmax(lower[self.remaining])])
+        others = self.remaining & (np.arange(len(self.remaining)) != best)
         self.done = not others.any() or bool(upper[others].max() - lower[best] <= self.epsilon)
-        self.best = best if self.done else None  # not the state with the largest mean: its lower end may be lower
+        self.best = best if self.done else None  # may differ from the state with the largest mean
         self.need = max(2, math.ceil(ROUND * self.need))
 
     def intervals(self, model: EmpiricalModel) -> tuple[Floats, Floats]:
-        """Return the lower and upper ends of the mean reward of every state, [S] each."""
+        """Return lower and upper bounds on the mean reward of every state, [S] each."""
         total, squares = _by_state(model, model.reward_sum), _by_state(model, model.reward_sq)
         return mean_intervals(pulls(model), total, squares, self.delta, self.scale)
 
@@ -156,7 +156,7 @@ def schedule(budget: int, states: int) -> list[int]:
 
 
 def error_bound(means: ArrayLike, budget: int) -> float:
-    """Return an upper bound on the probability that Successive Rejects names a wrong state.
+    """Return an upper bound on the probability that Successive Rejects returns a wrong state.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ def best_state(
         Samples (not steps) to decide with, by Successive Rejects. By default: sample until the answer is right with
         probability at least 1 - delta, by Successive Elimination.
     epsilon
-        Without a budget: stop also when the state is proved to be within epsilon of the best. With 0, equally good
-        states are sampled for ever: give `max_steps`.
+        Without a budget: stop also when the state is proved to be within epsilon of the best. With 0, a run with
+        several equally good best states does not stop: give `max_steps`.
     delta
         Level of the answer, if there is no budget.
     confidence
@@ -305,12 +305,12 @@ def best_state(
 
     rule, result = walk.run(system, rule_of, rewards=True)
     model = result.model
-    rewards, left = means(model), np.flatnonzero(rule.left)
-    seen: NDArray[np.bool_] = np.isfinite(rewards[left])
-    looks_best = int(left[np.argmax(rewards[left])]) if seen.any() else None
+    rewards, remaining = means(model), np.flatnonzero(rule.remaining)
+    seen: NDArray[np.bool_] = np.isfinite(rewards[remaining])
+    looks_best = int(remaining[np.argmax(rewards[remaining])]) if seen.any() else None
     return BestState(
         state=looks_best if rule.best is None else rule.best,
-        candidates=left,
+        candidates=remaining,
         dropped=np.array(rule.dropped, dtype=np.int64),
         rewards=rewards,
         pulls=pulls(model),
@@ -321,7 +321,7 @@ def best_state(
 
 
 def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, among: str) -> Guarantee:
-    """Return the guarantee of the answer; `among` names the states that it speaks of."""
+    """Return the guarantee of the answer; `among` names the states that it is about."""
     if budget is not None:
         early = "" if stop == "met" else "; stopped before the budget was spent"
         rate = "the chance of an error falls exponentially with the budget, at a rate that the gaps decide"

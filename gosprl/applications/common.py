@@ -1,7 +1,7 @@
 """Shared by the applications: the run, the rules that decide how many samples are needed, and the answers.
 
-An application consists of a rule and an answer. The rule is a `Requirement` that looks at the counts and asks for more
-samples until they prove what was asked for. The answer is computed from what was collected. Each application is one
+An application consists of a rule and an answer. The rule is a `Requirement`: from the counts it decides which samples
+are still needed to prove the objective. The answer is computed from the samples collected. Each application is one
 collection, so it can be watched, interrupted and limited to a number of steps.
 """
 
@@ -62,9 +62,9 @@ class Rule(Requirement):
         self._known = 0  # number of states taken into account
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        """Call `demand` for the rows that changed or count from now on; `proceed` when all counting rows are met."""
-        due = np.union1d(rows[self.counting[rows]], self.newly_counting(model))
-        changed = [due[self._set(due, self.demand(model, due))]] if due.size else []
+        """Call `demand` for rows that changed or newly count, and `proceed` when all counting rows are met."""
+        affected = np.union1d(rows[self.counting[rows]], self.newly_counting(model))
+        changed = [affected[self._set(affected, self.demand(model, affected))]] if affected.size else []
         while self.counting.any() and np.all(model.visits[self.counting] >= self.pair[self.counting]):
             more = self.proceed(model)
             if more is None:
@@ -74,14 +74,14 @@ class Rule(Requirement):
         return np.concatenate([np.empty(0, dtype=np.int64), *changed])
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
-        """Return the samples needed in total of each of `rows`; by default the same as before.
+        """Return the samples needed in total of each of `rows`; the default does not change them.
 
         Parameters
         ----------
         model
             The counts so far.
         rows
-            [n] int64, counting rows whose counts changed, or that count from now on.
+            [n] int64, counting rows whose counts changed, or that newly count.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class Rule(Requirement):
         return self.pair[rows]
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
-        """Return the next need of all rows, [R] int64, or None if the rule is fulfilled; called when all is met."""
+        """Return the next need of all rows, [R] int64, or None if the rule is fulfilled; called when need is met."""
         return None
 
     def _set(self, rows: Ints, need: Ints) -> NDArray[np.bool_]:
@@ -100,7 +100,7 @@ class Rule(Requirement):
         return differs
 
     def newly_counting(self, model: EmpiricalModel) -> Ints:
-        """Let the rows of the states discovered since the last call count; return these rows."""
+        """Add the rows of the states discovered since the last call to the counting rows, and return them [n]."""
         if self.all_states:
             new = np.arange(model.num_states if self._known == 0 else 0)
             self._known = model.num_states
@@ -148,11 +148,11 @@ class Answer:
         return self.stop == "met"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return what to print of the answer, as (name, value)."""
+        """Return the lines to print for the answer, as (name, value)."""
         return []
 
     def ending(self) -> list[tuple[str, str]]:
-        """Return what to print of the collection, as (name, value): steps, stop, missing samples, guarantee."""
+        """Return the lines to print for the collection, as (name, value): steps, stop, missing samples, guarantee."""
         lacking = np.unique(self.collected.unmet["state"])
         missing = [("missing", f"samples of {listed(lacking)}")] if lacking.size else []
         return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", str(self.guarantee))]
@@ -202,12 +202,12 @@ class Walk:
 
     @property
     def level(self) -> Guarantee:
-        """The guarantee of what the sets prove."""
+        """The guarantee at the level of the sets."""
         delta = self.family().delta
         return self.at(self.delta if delta is None else delta, dynamics=True)
 
     def at(self, delta: float, dynamics: bool = False) -> Guarantee:
-        """Return the guarantee of what is proved at level `delta`, none if the sets are scaled below 1.
+        """Return the guarantee at level `delta`; a heuristic one if the sets are scaled below 1.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Walk:
         return self.options.get("successors") is not None or of_object is not None
 
     def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
-        """Collect what a rule asks for.
+        """Collect the samples that a rule needs.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ def check_rewards(mdp: TabularMDP) -> None:
 
 
 def rounded_up(need: Floats) -> Ints:
-    """Return numbers of samples as int64, rounded up and limited to 2^62, which no walk will ever collect."""
+    """Return numbers of samples as int64, rounded up and limited to 2^62, more than any run can collect."""
     return np.minimum(np.ceil(need), 2.0**62).astype(np.int64)
 
 

@@ -1,8 +1,8 @@
 """Diameter estimation (appendix "Diameter Estimation"): D_hat with D <= D_hat <= (1 + 2 eps (1 + eps)) (1 + eps) D.
 
-    doubling   the paper's algorithm. W = 1, 2, 4, ...: estimate the model to eta / 2 in the l1 norm, eta = eps / W, and
-               plan optimistically for every goal; until no optimistic time exceeds W. The estimation is certified
-               (`gosprl.applications.modest`).
+    doubling   the paper's algorithm. For W = 1, 2, 4, ...: estimate the model to eta / 2 in the l1 norm, eta = eps / W,
+               and plan optimistically for every goal. Stop when no optimistic time exceeds W. The estimation is
+               certified (`gosprl.applications.modest`).
     paper      the same with the printed requirement Phi.
     certified  ours: no W. Stop as soon as the sets prove a lower and an upper bound that are close enough.
 
@@ -12,7 +12,7 @@ expectation of v after a step has an error of at most eta / 2 times the span of 
 largest of them, and the plans' own precision far below eps, D_hat = |v| / (1 - eta |v| / 2). This never exceeds the
 printed (1 + 2 eta |v|) |v|, whose proof needs the factor 1 + eps twice more.
 
-`certified` needs far fewer samples, because the probability mass that a row's set may move goes to states nearby. Let
+`certified` needs far fewer samples, because a row's set can move probability mass mostly between nearby states. Let
 D_hat be the hitting times of the frequencies. The function h = D_hat(., g) changes by at most D_hat(i, j) from j to i,
 so the error of a row's expectation of h is at most the cost of moving its plausible mass over these distances
 (`gosprl.sets.certificates.lipschitz_errors`). If that is at most x < 1 for every row, D_{sg} <= D_hat(s, g) / (1 - x).
@@ -35,20 +35,20 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import lipschitz_errors, model_errors, slack
 from gosprl.sets.intervals import Confidence
 
-SPREAD = 1.5  # errors fall as visits^(-1/2) for random rows, as 1 / visits for deterministic ones: in between
-GROWTH = 2.0  # the largest factor by which the need of a row grows at once
+SPREAD = 1.5  # the need grows as error^1.5: errors fall as visits^(-1/2) for random rows, as 1 / visits for others
+GROWTH = 2.0  # the largest factor by which the need of a row grows in one round
 
 
 @dataclass(frozen=True, eq=False)
 class Proved:
-    """Bounds on hitting times that the sets prove, between the states that count.
+    """Bounds on the hitting times between the counting states that follow from the sets.
 
     Attributes
     ----------
     hat
         The frequencies, as an MDP.
     times
-        [S, S] its hitting times D_hat, inf where it has no path.
+        [S, S] its hitting times D_hat, inf if there is no path.
     longest
         The largest of them.
     off
@@ -73,11 +73,11 @@ class Proved:
 
 
 def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
-    """Return what the sets of the rows `counting` [n] prove for the present counts."""
+    """Return the bounds that follow from the sets of the rows `counting` [n], for the current counts."""
     hat = frequencies(model)
     try:
         times = hat.hitting_times()
-    except PrecisionError:  # the times are too large for doubles: nothing is proved, and the run goes on
+    except PrecisionError:  # the times are too large for doubles: there is no bound yet, and the run continues
         times = np.full((model.num_states, model.num_states), np.inf)
     np.fill_diagonal(times, 0.0)
     states = np.unique(model.rows.state[counting])
@@ -126,11 +126,11 @@ class DiameterRule(Rule):
     """A rule that uses the optimistic hitting times between all states."""
 
     resets = True
-    values: Floats | None = None  # [S, S] when they were last computed
+    values: Floats | None = None  # [S, S] as last computed
 
 
 class ProofRule(DiameterRule):
-    """A rule that needs a few samples of every pair first, then those that a proof by the sets lacks."""
+    """A rule that needs a few samples of every pair first, and then samples of the rows whose errors are too large."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence) -> None:
         super().__init__(model, all_states)
@@ -148,20 +148,20 @@ class CertifiedDiameter(ProofRule):
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, factor: float) -> None:
         super().__init__(model, all_states, family)
         self.factor = factor
-        self.goal = (1 - 1 / factor) / 2  # the x to aim at: the other half is for the lower bound
+        self.allowed = (1 - 1 / factor) / 2  # the x to aim at; the other half of the error is for the lower bound
         self.proved: Proved | None = None
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
         """Return more samples of the rows with large errors; None if the bounds are close enough."""
         counting = np.flatnonzero(self.counting)
         self.proved = proved = prove(model, self.family, counting)
-        if proved.x < 2 * self.goal:
+        if proved.x < 2 * self.allowed:
             self.values = optimistic_times(model, self.family, proved.times)
             if proved.upper <= self.factor * largest(self.values, model, counting):
                 return None
-            if proved.x <= self.goal:
-                self.goal *= 0.8
-        return grow(model.visits, proved.off / self.goal, self.first)
+            if proved.x <= self.allowed:
+                self.allowed *= 0.8
+        return grow(model.visits, proved.off / self.allowed, self.first)
 
 
 class DoublingDiameter(DiameterRule):
@@ -182,7 +182,7 @@ class DoublingDiameter(DiameterRule):
 
     @property
     def eta(self) -> float:
-        """Twice the error of the model that is allowed for the present W."""
+        """Twice the error of the model that is allowed for the current W."""
         return self.epsilon / self.W
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
@@ -193,7 +193,7 @@ class DoublingDiameter(DiameterRule):
         return modest.more_samples(model.visits[rows], errors / (self.eta / 2))
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
-        """Return the need for the next W; None if no optimistic time exceeds the present one."""
+        """Return the need for the next W; None if no optimistic time exceeds the current one."""
         self.values = optimistic_times(model, self.family, self.values)
         if largest(self.values, model, np.flatnonzero(self.counting)) <= self.W:
             return None
@@ -214,7 +214,7 @@ class DiameterEstimate(Answer):
     Attributes
     ----------
     diameter
-        D_hat, an upper bound on D; inf if nothing bounds it yet.
+        D_hat, an upper bound on D; inf if there is none yet.
     lower
         A lower bound on D.
     values
@@ -268,8 +268,8 @@ def estimate_diameter(
     ----------
     system
         A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
-        If the states are not known in advance (a Gymnasium environment), the system is taken to have the states
-        discovered; the guarantee says so. A reset from a terminal state counts as a step.
+        If the states are not known in advance (a Gymnasium environment), the answer assumes that the system has only
+        the states discovered; the guarantee says so. A reset from a terminal state counts as a step.
     epsilon
         The accuracy; larger than 1 means 1.
     rule

@@ -1,28 +1,28 @@
 """Goal-free cost-free exploration (section and appendix of that name): explore once, then plan for any goal and costs.
 
 After the walk, `policy(goal, costs)` is optimal for the frequencies, and its true cost is within epsilon of the
-optimum, for every goal and all costs in [c_min, 1]. With c_min = 0, a policy that waits for ever where that is free and
-never reaches the goal may be optimal. Then theta >= 1 must be given, and policies are compared with the best of those
-that take at most theta D_{s,g} steps on average. Plans add omega = epsilon / (2 theta D) to each cost: half of epsilon
-is for that, half for the errors of the model.
+optimum, for every goal and all costs in [c_min, 1]. With c_min = 0, a policy that uses free steps forever and never
+reaches the goal may be optimal. Then theta >= 1 must be given, and policies are compared with the best of those that
+take at most theta D_{s,g} steps on average. Plans add omega = epsilon / (2 theta D) to each cost: half of epsilon is
+for this, half for the errors of the model.
 
 Two rules for how many samples are needed:
 
     certified  ours: until the sets prove epsilon.
-    paper      alpha phi(D, omega) of every pair. The paper does not give the constant alpha, so nothing is promised but
-               the certificate `proved`. D is given, or estimated first, as in `gosprl.applications.diameter`.
+    paper      alpha phi(D, omega) of every pair. The paper does not give the constant alpha, so only the certificate
+               `proved` is guaranteed. D is given, or estimated first, as in `gosprl.applications.diameter`.
 
 The certificate. Let costs be in [omega, C], and V the least cost of reaching g, for the frequencies or the true
-dynamics. To go from i to j first costs at most C times the steps from i to j, so V(i) - V(j) <= C D(i, j). Hence the
+dynamics. Going from i to j first costs at most C times the steps from i to j, so V(i) - V(j) <= C D(i, j). Hence the
 error of a row's expectation of V is at most C e, where e is the cost of moving the row's plausible mass over the
-distances D (`gosprl.sets.certificates.lipschitz_errors`). With D_hat the distances of the frequencies, the true ones
-are at most D_hat / (1 - e). Each step costs at least omega, so with x = C e / omega < 1
+distances D (`gosprl.sets.certificates.lipschitz_errors`). If D_hat are the distances of the frequencies, the true
+distances are at most D_hat / (1 - e). Each step costs at least omega, so with x = C e / omega < 1
 
     the policy's true cost is at most V_hat / (1 - x), and the optimum is at least V_hat (1 - x / (1 - e)):
     their difference is at most C |D_hat| (x / (1 - x) + x / (1 - e)).
 
-That holds for all costs and goals at once, and V_hat is as close to the policy's true cost. It is not tight: the
-largest distance and the largest row errors are taken together.
+This holds for all costs and goals at once, and V_hat differs from the policy's true cost by no more. The bound is not
+tight: it combines the largest distance with the largest row error.
 """
 
 import math
@@ -48,7 +48,7 @@ from gosprl.sets.intervals import Confidence
 from gosprl.sets.known import Known
 
 ESTIMATED = 1.25  # the largest ratio of the bounds on the diameter, if the paper's rule has to estimate it first
-SPARE = 1e-3  # the proportion of epsilon that is kept for rounding and for the precision of the hitting times
+SPARE = 1e-3  # the part of epsilon reserved for rounding and for the precision of the hitting times
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ class Task:
     diameter: float | None
 
     def perturbation(self, D: float) -> float:
-        """Return what plans add to all costs, with D an upper bound on the diameter; 0 if c_min is enough."""
+        """Return the number that plans add to all costs, for an upper bound D on the diameter; 0 if c_min suffices."""
         omega = self.epsilon / (2 * self.theta * max(1.0, D))  # D is 0 if there is only one state
         return omega if omega > self.c_min else 0.0
 
     def omega(self, D: float) -> float:
-        """Return the least cost that plans use, with D an upper bound on the diameter."""
+        """Return the least cost that plans use, for an upper bound D on the diameter."""
         return max(self.c_min, self.perturbation(D))
 
     def proves(self, proved: Proved) -> float:
-        """Return the epsilon that is proved; inf if none is."""
+        """Return the epsilon that is proved; inf if there is none."""
         D = proved.upper if self.diameter is None else self.diameter
         if not math.isfinite(D):
             return math.inf
@@ -129,7 +129,7 @@ class PaperPolicies(CertifiedDiameter):
         self.diameter = task.diameter
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
-        """Return the need for the diameter, then that of the allocation; None if it is met."""
+        """Return the need of the diameter's estimate, then that of the allocation; None if the latter is met."""
         if self.diameter is None:
             need = super().proceed(model)
             if need is not None:
@@ -172,8 +172,8 @@ class Explored(Answer):
     epsilon
         As given.
     proved
-        Upper bound on the difference of a policy's true cost to the optimum, for all goals and costs; inf if nothing is
-        proved.
+        Upper bound on the difference between a policy's true cost and the optimum, for all goals and costs; inf if
+        nothing is proved.
     diameter
         An upper bound on D.
     c_min, theta
@@ -187,7 +187,7 @@ class Explored(Answer):
     c_min: float
     theta: float
     _known: TabularMDP  # the frequencies
-    _added: float  # what plans add to all costs
+    _added: float  # the number that plans add to all costs
 
     def policy(self, goal: int, costs: ArrayLike | None = None) -> Ints:
         """Return a near-optimal policy for reaching a goal.
@@ -230,8 +230,8 @@ class Explored(Answer):
         return values
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return what is proved of the policies, and of the diameter, as (name, value)."""
-        among = f" of those that take at most {self.theta:g} times as long as they must" if self._added else ""
+        """Return the bounds on the policies' loss and on the diameter, as (name, value)."""
+        among = f" of those that take at most {self.theta:g} times the fewest steps" if self._added else ""
         optimal = f"within {self.proved:.4g} of the best{among}" if math.isfinite(self.proved) else "nothing is proved"
         return [
             ("policies", f"{optimal}; {self.epsilon:g} was asked for"),
@@ -247,9 +247,9 @@ class Explored(Answer):
         return row_costs(costs, self._known.rows, self.c_min)
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
-        """Return the rows to take, [S], -1 where there is no path.
+        """Return the rows to take, [S]; -1 if there is no path.
 
-        By exact policy iteration: `gosprl.plan` has a tolerance for ties, and such differences add up on long paths.
+        Uses exact policy iteration: the tie tolerance of `gosprl.plan` would add up on long paths.
         """
         from gosprl import _kernels
 
@@ -288,13 +288,14 @@ def explore_all_goals(
     ----------
     system
         A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
-        If the states are not known in advance (a Gymnasium environment), the system is taken to have the states
-        discovered; the guarantee says so. A reset from a terminal state counts as a step.
+        If the states are not known in advance (a Gymnasium environment), the answer assumes that the system has only
+        the states discovered; the guarantee says so. A reset from a terminal state counts as a step.
     epsilon
         The largest difference allowed between a policy's expected cost and the optimum, from any state.
     c_min, theta
-        The least cost that will be asked for, in (0, 1]; or, for costs that may be 0, theta >= 1: policies are then
-        compared with those that take at most theta times the fewest steps on average. One of the two must be given.
+        The least cost of a step that plans may use later, in (0, 1]; or, if costs may be 0, theta >= 1: policies are
+        then compared with those that take at most theta times the fewest steps on average. One of the two must be
+        given.
     rule
         `"certified"` (until the sets prove epsilon) or `"paper"` (alpha phi(D, omega) samples of every pair).
     diameter
@@ -373,7 +374,7 @@ def _task(epsilon: float, c_min: float, theta: float, diameter: float | None) ->
     if c_min == 0 and math.isinf(theta):
         raise InputError(
             "c_min, theta: expected c_min > 0 or a finite theta >= 1; with c_min = 0 and theta = inf, a policy that "
-            "waits for ever where that is free and never arrives at the goal may be optimal"
+            "uses free steps forever and never reaches the goal may be optimal"
         )
     if diameter is not None and _checks.positive("diameter", diameter) < 1:
         raise InputError(f"diameter: expected at least 1 step, got {diameter:g}")

@@ -2,12 +2,12 @@
 
 Three rules for how many samples are needed:
 
-    certified   ours: more of a pair exactly as long as its confidence set allows an error above eta
-    paper       the printed requirement Phi(X, Y), with its constants, from the frequencies seen so far:
+    certified   ours: sample a pair until its confidence set allows no error above eta
+    paper       the printed requirement Phi(X, Y), with its constants, from the frequencies so far:
                     57 X^2 / eta^2 log^2(8 e X sqrt(2 S A) / (sqrt(delta) eta)) + 24 Y / eta log(24 Y S A / (delta eta))
                 with X = sum of sigma(s'), Y = S in the l1 norm; X = max of sigma(s'), Y = 1 entry by entry (RMODEST).
                 (The main text squares X inside the logarithm as well; the lemma in the appendix gives this.)
-    decreasing  the paper's experiments: alpha_b Phi for eta = 1; when that is met, for half of it, and so on
+    decreasing  the paper's experiments: alpha_b Phi for eta = 1; when that is met, for eta = 1/2, and so on
 
 With every rule the answer has a certificate: the largest error of p_hat that the confidence sets allow, for every pair.
 """
@@ -31,7 +31,7 @@ ALPHA = {"paper": 1.0, "decreasing": 0.01}  # default multiplier of Phi: as prov
 
 
 class CertifiedModel(Rule):
-    """More samples of a row exactly as long as its set allows an error above eta."""
+    """Samples of a row until its set allows no error above eta."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, eta: float, norm: str) -> None:
         super().__init__(model, all_states)
@@ -46,9 +46,9 @@ class CertifiedModel(Rule):
 def more_samples(visits: Ints, ratio: Floats) -> Ints:
     """Return the samples needed in total of rows whose errors are `ratio` times the error allowed.
 
-    No more are needed where the ratio is at most 1. Where errors fall as 1 / visits or more slowly, ratio * visits is
-    not too many, and the last samples are needed one by one. Errors may fall faster, as a new successor renews the caps
-    on the unseen ones; but the need is computed again after every attempt.
+    If the ratio is at most 1, none are needed. If errors fall as 1 / visits or more slowly, ratio * visits is not too
+    many; near the end, samples are requested one at a time. Errors can fall faster, since a new successor changes the
+    caps on unseen ones; but the need is recomputed after every attempt.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def more_samples(visits: Ints, ratio: Floats) -> Ints:
 
 
 class PaperModel(Rule):
-    """alpha Phi samples of every pair, for an error that is halved from `begin` on down to eta."""
+    """alpha Phi samples of every pair, for an error that starts at `begin` and is halved until it is eta."""
 
     def __init__(
         self, model: EmpiricalModel, all_states: bool, eta: float, norm: str, delta: float, alpha: float, begin: float

@@ -1,26 +1,26 @@
 """PAC policy learning (appendix "PAC-Policy Learning"): an epsilon-optimal policy for discounted rewards.
 
-Phases in the style of BESPOKE (Zanette, Kochenderfer and Brunskill, 2019); the collector takes the samples that it
-asks for. The constants of BESPOKE were not available, and its guarantee is not used here. A phase:
+The method has phases, as BESPOKE (Zanette, Kochenderfer and Brunskill, 2019); the collector takes the samples that a
+phase needs. The constants of BESPOKE were not available, and its guarantee is not used here. A phase:
 
 1. Bounds. `policy` is optimal for the frequencies and the mean rewards. `upper` is the optimal value under the best
    dynamics and rewards in their sets, `lower` the policy's value under the worst. Stop if upper - lower <= epsilon in
    all states: with probability 1 - delta, lower <= V^policy <= V* <= upper.
-2. Allocation. The next gap to aim at is half of the present one, or epsilon if that is larger. For a policy with
+2. Allocation. The next gap to aim at is half of the current one, or epsilon if that is larger. For a policy with
    discounted visits w, let CI be the largest error of a row's reward and expected value, which falls as
    A(s, a) / sqrt(n(s, a)), and loss the loss of value when a row is taken, for the frequencies. The policy's value has
    an error of at most sum w CI, and its estimate is sum w loss below the optimum. So: minimise the sum of n such that
-   sum w (CI - loss), for all w and from every state, falls as much as the gap should. That is BESPOKE's requirement on
-   near-optimal policies, with each policy's distance from the optimum in place of one threshold. It is a convex program
-   in 1 / sqrt(n) with one constraint for each w; the w that matter are generated one after the other, by policy
-   iteration for the rewards CI - loss.
-3. Collect these samples, and begin the next phase.
+   sum w (CI - loss), for all w and from every state, falls by the factor by which the gap should. That is BESPOKE's
+   requirement on near-optimal policies, with each policy's distance from the optimum instead of one threshold. It is a
+   convex program in 1 / sqrt(n) with one constraint for each w. Only constraints that may be violated are generated,
+   by policy iteration for the rewards CI - loss.
+3. Collect these samples, and start the next phase.
 
-A pair that only bad policies visit gets no more samples: that is what is saved against uniform sampling.
+A pair that only bad policies visit gets no more samples: this is the saving over uniform sampling.
 
 Discounting as a stochastic shortest path: every step ends in an extra goal with probability 1 - gamma. Costs are then
 2 - r for the best case and 1 + r for the worst, both minimised by nature, so the planner's certificate bounds both.
-Terminal states have value 0; what a reset leads to is not planned with.
+Terminal states have value 0; plans do not continue after a reset.
 """
 
 import math
@@ -54,7 +54,7 @@ FIRST = 2.0  # samples of every pair in the first phase, as a multiple of log(S 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Bounds on values for the present counts."""
+    """Bounds on values for the current counts."""
 
     rows: Ints  # [S] the policy
     value: Floats  # [S] its value for the frequencies
@@ -73,13 +73,13 @@ class Discounted:
         self.rows = Rows(np.append(rows.ptr, len(rows) + 1), np.append(rows.action, 0), rows.num_actions)
 
     def bounds(self, precision: float) -> Bounds:
-        """Return the policy and the bounds for the present counts; plans have the given relative precision."""
+        """Return the policy and the bounds for the current counts; plans have the given relative precision."""
         model, gamma = self.model, self.gamma
         lower_r, mean, upper_r = self.rewards()
         sets = self._sets(self.family.intervals(model))
         seen = self._sets(self._frequencies())
         every = np.append(model.enabled, True)
-        # costs are at least 1, so values are at least 1 and at most 3 / (1 - gamma), all states are near the goal
+        # costs are in [1, 3], so values are at most 3 / (1 - gamma): all states are near the goal
         v, q = self._least(seen, 2 - mean, every, precision)
         policy = first_least(np.where(model.enabled, q, np.inf), model.rows.ptr)
         value = 2 / (1 - gamma) - v
@@ -164,7 +164,7 @@ class Discounted:
 
 
 def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
-    """Return samples of each row [R]: the smallest sum for which the errors of all policies fall to `ratio` of now."""
+    """Return samples of each row [R] with the smallest sum such that the errors of all policies fall by `ratio`."""
     visits = np.maximum(problem.model.visits, 1).astype(float)
     A = bounds.width * np.sqrt(visits)
     cuts: list[tuple[Floats, float]] = []
@@ -183,7 +183,7 @@ def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
 def _worst_visits(P: Any, gamma: float, reward: Floats, policy: Ints, row_ptr: Ints) -> tuple[float, list[Floats]]:
     """Return the largest w @ reward over discounted visits w [R], and the w of the STARTS worst starting states.
 
-    They are the visits of one policy, computed by policy iteration that begins with `policy` [S]; P [R, S], reward [R].
+    They are the visits of one policy, computed by policy iteration that starts from `policy` [S]; P [R, S], reward [R].
     """
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
@@ -210,8 +210,9 @@ def _fewest(a: Floats, most: Floats, least: Floats) -> Floats:
     """Return the n >= `least` [R] with the smallest sum such that a @ (1 / sqrt(n)) <= `most`.
 
     In x = 1 / sqrt(n) the program is convex. Its dual has one variable for each cut, and x for given duals has a closed
-    form. A dual grows while its cut is violated and shrinks while it is slack: with one cut, x falls as dual^(-1/3), so
-    an exponent of 3 would be exact. At the end, all n are scaled by one factor until every cut holds.
+    form. A dual increases while its cut is violated and decreases while it is slack: with one cut, x falls as
+    dual^(-1/3), so an exponent of 3 would be exact. At the end, all n are multiplied by one factor so that every cut
+    holds.
 
     Parameters
     ----------

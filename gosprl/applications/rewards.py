@@ -1,7 +1,6 @@
 """Active exploration (appendix "Reward estimation"): the mean reward of every pair to within epsilon.
 
-More samples of a pair are needed exactly as long as its interval (`gosprl.sets.certificates.mean_intervals`) is too
-wide.
+A pair is sampled until its confidence interval (`gosprl.sets.certificates.mean_intervals`) is narrow enough.
 """
 
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from gosprl.sets.intervals import Confidence
 
 
 class CertifiedRewards(Rule):
-    """More samples of a row exactly as long as the error of its mean reward may exceed epsilon."""
+    """Samples of a row until the error of its mean reward cannot exceed epsilon."""
 
     def __init__(self, model: EmpiricalModel, all_states: bool, epsilon: float, delta: float, scale: float) -> None:
         super().__init__(model, all_states)

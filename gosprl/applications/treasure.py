@@ -1,7 +1,7 @@
 """Sparse reward discovery (section "Sparse Reward Discovery (TREASURE)"): b(s, a) = 1, or more, everywhere.
 
-A reward is hidden at one state-action pair, and nothing else tells where. Once every pair has been sampled, it is
-found.
+A reward is hidden at one state-action pair, and no other reward indicates where. It is found at the latest when every
+pair has been sampled.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def find_treasure(
     seed
         Seed of all random numbers.
     max_steps
-        Stop after this many steps; the answer has what was found by then.
+        Stop after this many steps; the answer has the reward found by then, if any.
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options

@@ -23,7 +23,7 @@ LISTED = 50  # the largest number of states whose policy is printed
 
 @dataclass(frozen=True)
 class Request:
-    """The options that all verbs share: the system, how to collect, and what to do with the answer."""
+    """The options that all verbs share: the system, how to collect, and how to print and save the answer."""
 
     env: str
     system: Any
@@ -80,7 +80,7 @@ def run(
 
 
 def _end_failed(request: Request, error: gosprl.CollectionError) -> NoReturn:
-    """Print and save what was collected before the run failed, and exit."""
+    """Print and save the samples collected before the run failed, and exit."""
     print_error(error)
     result = error.result
     output = _ending(request, result, result.seed) | {"error": str(error)} | _transitions(result.model)
@@ -134,7 +134,7 @@ def _per_state(output: dict[str, Any], listed: tuple[str, ...]) -> Table:
 
 
 def _check_out(request: Request) -> None:
-    """Raise `InputError` before any work if the file could not be written after it."""
+    """Raise `InputError` before the run if its answer could not be written to the file."""
     file = request.save
     if file is None:
         return

@@ -311,7 +311,7 @@ def _with_rewards(system: Any, file: Path | None, noise: str | None, needed: boo
 def _for_goal(
     system: Any, goal: int | None, file: Path | None, c_min: float
 ) -> tuple[Callable[[applications.Explored], dict[str, Any]], tuple[str, ...]]:
-    """Return what computes the output for a goal, and the entries to list; inputs are checked before the run."""
+    """Check the inputs for a goal before the run; return a function that computes the output, and entries to list."""
     if goal is None:
         if file is not None:
             raise gosprl.InputError("costs: expected --goal STATE as well")

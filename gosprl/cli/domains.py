@@ -1,4 +1,4 @@
-"""`gosprl domains`: how hard the paper's domains are to sample."""
+"""The verb `gosprl domains`: how hard the paper's domains are to sample."""
 
 import json
 from typing import Annotated, TypedDict

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PANEL = "The paper's experiments"
 LISTED = 10  # the largest number of failures of an experiment that are printed; the page has all
-WINDOW = 3600.0  # seconds over which the speed is averaged, as runs differ much in length
+WINDOW = 3600.0  # seconds over which the speed is averaged: runs have very different lengths
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +41,7 @@ def reproduce(
         Path, typer.Option("--out", metavar="DIR", help="Directory for runs, figures, tables and the page.")
     ] = Path("reproduction"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few cases and short runs, within minutes. Needs a DIR of its own.")
+        bool, typer.Option("--quick", help="Few cases and short runs, within minutes. Needs its own DIR.")
     ] = False,
 ) -> None:
     """Reproduce the paper's figures and tables, and judge its claims.
@@ -90,7 +90,7 @@ def reproduce(
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, str], None]]:
-    """Show the progress: a bar over all runs on a terminal, otherwise a line after every tenth of them."""
+    """Show the progress: on a terminal a bar over all runs, otherwise a line after every tenth of the runs."""
     if not err.is_terminal:
         yield _lines()
         return

@@ -85,7 +85,7 @@ def environment(name: str, settings: list[str] | None) -> Any:
     except Exception as error:
         known = ", ".join(gosprl.envs.names())
         raise gosprl.InputError(
-            f"env: {name!r} is not one of our domains ({known}), nor Gymnasium's: {error}"
+            f"env: {name!r} is not one of our domains ({known}), and Gymnasium cannot make it: {error}"
         ) from None
 
 
@@ -123,7 +123,7 @@ def array(name: str, file: Path) -> NDArray[Any]:
 
 @contextmanager
 def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """Show a live line on a terminal, nothing elsewhere: the columns, then steps and plans; `total` is 1 for a bar."""
+    """Show a live line if stderr is a terminal: the columns, then steps and plans; `total` is 1 for a bar."""
     if not err.is_terminal:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Known MDPs: their pairs, their graph, the distances between their states."""
+"""Known MDPs: their pairs, their graph, and the distances between their states."""
 
 from gosprl.mdp.rows import Rows
 from gosprl.mdp.tabular import TabularMDP

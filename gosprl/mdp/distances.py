@@ -1,10 +1,12 @@
 """Hitting times of a known MDP: one shortest-path problem per goal, solved to a certified relative error.
 
-Each goal's iteration starts at the lightest path of the graph in which an edge weighs c(s, a) / p(s'|s, a), the cost of
-retrying until it is taken: nearly the right order of the states, which in-place sweeps live on. Goals share nothing but
-what is only read, so threads solve them side by side, and their number does not change a bit of the result.
+The iteration for a goal starts from the lightest paths of the graph whose edges have the weight c(s, a) / p(s'|s, a),
+the cost of repeating the action until it leads to s'. This gives nearly the right order of the states, and in-place
+sweeps converge fast in that order. Goals share only data that is read, so threads solve them in parallel, and the
+result does not depend on the number of threads.
 
-Doubles can certify 1e-9 while times stay below about a million waits; beyond, `PrecisionError` is raised.
+Doubles can certify a relative error of 1e-9 for times below about a million waits; for longer ones `PrecisionError` is
+raised.
 """
 
 import os
@@ -26,15 +28,15 @@ from gosprl.progress import GoalProgress
 from gosprl.sets.intervals import Confidence, Intervals
 
 RELATIVE_ERROR = 1e-9
-OPTIMISTIC_ERROR = 1e-6  # of optimistic times: the sets are far wider
+OPTIMISTIC_ERROR = 1e-6  # of optimistic times, where the sets add a much larger error
 
 Column = NDArray[np.float64]  # [S] D_{ss'} of one goal s'
 
 
 def hitting_times(mdp: TabularMDP, workers: int | None = None, progress: Any = None) -> NDArray[np.float64]:
-    """[S, S] D_{ss'}, certified to a relative error of 1e-9 (see `gosprl.planning.ssp`); inf if unreachable."""
+    """Return D_{ss'} [S, S], certified to a relative error of 1e-9 (see `gosprl.planning.ssp`); inf if unreachable."""
     S = mdp.num_states
-    D = np.empty((S, S))  # goal by goal
+    D = np.empty((S, S))  # [s', s]
 
     def store(i: int, column: Column) -> None:
         D[i] = column
@@ -46,7 +48,7 @@ def hitting_times(mdp: TabularMDP, workers: int | None = None, progress: Any = N
 def ssp_diameters(
     mdp: TabularMDP, goals: NDArray[np.int64], workers: int | None = None, progress: Any = None
 ) -> NDArray[np.float64]:
-    """[len(goals)] D_{s'} of each goal, in memory O(S + transitions)."""
+    """Return D_{s'} of `goals` [n], as [n], in O(S + transitions) memory."""
     diameters = np.empty(len(goals))
 
     def store(i: int, column: Column) -> None:
@@ -59,7 +61,7 @@ def ssp_diameters(
 def _for_each_goal(
     mdp: TabularMDP, goals: NDArray[np.int64], store: Callable[[int, Column], None], workers: int | None, progress: Any
 ) -> None:
-    """Call store(i, hitting times to goals[i]) for every i, from several threads at once."""
+    """Call store(i, hitting times to goals[i]) for every i, from several threads in parallel."""
     workers = _cores() if workers is None else _checks.whole("workers", workers, 1)
     times = _to_a_goal(mdp)
     stopped = threading.Event()
@@ -78,22 +80,22 @@ def _for_each_goal(
             for done in [pool.submit(work, i) for i in range(len(goals))]:
                 done.result()
                 report.one_more()
-        finally:  # of what is under way after an error or Ctrl-C nobody waits for the end
+        finally:  # after an error or Ctrl-C, stop the running threads and do not wait for them
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _cores() -> int:
-    """How many threads can run at once."""
+    """Return the number of threads that can run in parallel."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
-    """Return the function that solves for one goal, after the preparations that all goals share."""
+    """Return the function that solves for one goal; the data that all goals share is computed here."""
     from gosprl import _kernels
 
     intervals, cost = _without_waiting(mdp)
-    # no slack, not even by rounding: the planner sorts rows that have some, and threads may only read
+    # slack that is only rounding is set to 0: the planner sorts rows with slack, and threads must not write
     sets = as_sets(mdp.rows, intervals)._replace(slack=np.zeros(len(cost)))
     back = _kernels.reversed_edges(sets, cost, np.ones(len(cost), dtype=bool))
     search = not mdp.is_communicating()
@@ -105,7 +107,7 @@ def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
         v = np.where(goal, 0.0, np.inf)
         _kernels.lightest_paths(back[0], back[1], back[2], v)
         v = np.minimum(v, _kernels.FAR)
-        # v / (1 + rho) <= D <= v / (1 - sigma) with rho + sigma below the ratio asked for
+        # v / (1 + rho) <= D <= v / (1 - sigma) with rho + sigma <= ratio
         solution = solve(sets, cost, goal, v, evaluations, ratio=RELATIVE_ERROR, search=search, between=between)
         return np.where(solution.alive, solution.v, np.inf)
 
@@ -113,10 +115,10 @@ def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
 
 
 def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
-    """Return the same shortest paths without self-loops: leaving a state costs the expected wait, 1 / (1 - p(s|s,a)).
+    """Return an equivalent problem without self-loops: leaving a state costs the expected wait, 1 / (1 - p(s|s,a)).
 
-    Waiting is what makes iterations slow and residuals blind: with p(s|s,a) = 1 - q a wrong value of order 1/q moves by
-    q only. Actions that never leave stay as they are.
+    Self-loops make iterations slow and hide errors from the residual: with p(s|s,a) = 1 - q, an error of order 1/q
+    changes by q only. Actions that never leave their state are not changed.
     """
     row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
     loop = mdp.succ == mdp.rows.state[row]
@@ -124,7 +126,7 @@ def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
     keep = ~loop | (leaving[row] == 0)
     scale = np.where(leaving == 0, 1.0, leaving)
     if scale.min() < 1e-300:
-        raise PrecisionError(f"an action leaves its state with probability {scale.min():g}: no double holds such times")
+        raise PrecisionError(f"an action leaves its state with probability {scale.min():g}: times overflow doubles")
     prob = mdp.prob[keep] / scale[row[keep]]
     ptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=len(mdp.rows)))])
     zeros = np.zeros(len(mdp.rows))
@@ -134,9 +136,10 @@ def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
 def optimistic_times(
     model: EmpiricalModel, family: Confidence, warm: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """[S, S] optimistic times from s to s': of the best dynamics in the sets, so never more than the true ones.
+    """Return optimistic times from s to s' [S, S]: those of the best dynamics in the sets, at most the true ones.
 
-    All goals share the sets, and each begins at the times `warm` [S, S], of an earlier plan or of the frequencies seen.
+    All goals share the sets. The iteration for each goal starts from its column of `warm` [S, S]: the times of an
+    earlier call, or of the observed frequencies.
     """
     sets = as_sets(model.rows, family.intervals(model))
     cost, S = np.ones(len(model.rows)), model.num_states

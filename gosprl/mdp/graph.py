@@ -43,18 +43,18 @@ def communicating_classes(mdp: "TabularMDP") -> NDArray[np.int64]:
 
 
 def components(mdp: "TabularMDP") -> NDArray[np.int64]:
-    """[S] labels of the strongly connected components: states with the same label can reach each other."""
+    """Return labels of the strongly connected components [S]: states with the same label can reach each other."""
     return np.asarray(connected_components(_edges(mdp), connection="strong")[1], dtype=np.int64)
 
 
 def reachable(mdp: "TabularMDP", s: int) -> NDArray[np.bool_]:
-    """[S] which states can be reached from s, with positive probability by some actions; s itself included."""
+    """Return the mask [S] of the states that some actions reach from s with positive probability, s included."""
     reached = np.zeros(mdp.num_states, dtype=bool)
     reached[breadth_first_order(_edges(mdp), s, return_predecessors=False)] = True
     return reached
 
 
 def _edges(mdp: "TabularMDP") -> sparse.csr_array:
-    """[S, S] non-zero where some action leads from one state to the other."""
+    """Return a matrix [S, S], non-zero where some action leads from the first state to the second."""
     S, row = mdp.num_states, np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
     return sparse.coo_array((np.ones(len(row)), (mdp.rows.state[row], mdp.succ)), shape=(S, S)).tocsr()

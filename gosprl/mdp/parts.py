@@ -1,4 +1,4 @@
-"""Sparse parts (s, a, s_next, p): how transition probabilities given by the user become rows.
+"""Sparse parts (s, a, s_next, p): conversion of the user's transition probabilities into rows.
 
 Entries are sorted into rows, repeated entries are added, each row is checked to be a distribution and normalised. An
 iterator of parts is processed part by part, so that a large MDP needs little more memory than its result.
@@ -150,7 +150,7 @@ def _compress(
     if not np.all(p > 0):
         keys, p = keys[p > 0], p[p > 0]
     if np.any(keys[1:] <= keys[:-1]):
-        order = np.argsort(keys, kind="stable")  # fast where entries are nearly in order
+        order = np.argsort(keys, kind="stable")  # the stable sort is fast if entries are nearly in order
         keys, p = keys[order], p[order]
         new = _firsts(keys)
         keys, p = keys[new], np.bincount(np.cumsum(new) - 1, weights=p).astype(np.float64)

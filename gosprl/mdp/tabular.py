@@ -128,7 +128,7 @@ class TabularMDP:
         return other
 
     def p(self, s: int, a: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the possible next states of a pair, increasing, and their probabilities."""
+        """Return the possible next states of a pair [n], increasing, and their probabilities [n]."""
         row = int(self.rows.index(s, a))
         entries = slice(self.ptr[row], self.ptr[row + 1])
         return self.succ[entries].copy(), self.prob[entries].copy()
@@ -239,7 +239,7 @@ class TabularMDP:
         return communicating_classes(self)
 
     def components(self) -> NDArray[np.int64]:
-        """[S] labels of the strongly connected components: states with the same label can reach each other."""
+        """Return labels of the strongly connected components [S]: states with the same label can reach each other."""
         if self._components is None:
             from gosprl.mdp.graph import components
 
@@ -247,7 +247,7 @@ class TabularMDP:
         return self._components
 
     def reachable(self, s: int) -> NDArray[np.bool_]:
-        """[S] which states can be reached from s, with positive probability by some actions; s itself included."""
+        """Return the mask [S] of the states that some actions reach from s with positive probability, s included."""
         from gosprl.mdp.graph import reachable
 
         return reachable(self, _checks.index("s", s, self.num_states, "a state"))

@@ -1,4 +1,4 @@
-"""What was observed: counts of transitions, and prior knowledge of the possible ones."""
+"""Counts of observed transitions, and prior knowledge of the possible ones."""
 
 from gosprl.model.empirical import EmpiricalModel
 

@@ -209,7 +209,7 @@ class EmpiricalModel(StateSpace):
                 self.grow(int(self._counts.length[row[done]]))
 
     def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return arrays (s, a, s_next, count) of all transitions observed, sorted."""
+        """Return arrays (s, a, s_next, count), each [n], of the n distinct transitions observed, sorted."""
         ptr, succ, count, _ = self.stored()
         row = np.repeat(np.arange(len(self.rows)), np.diff(ptr))
         if self.closed:
@@ -219,7 +219,7 @@ class EmpiricalModel(StateSpace):
         return self.rows.state[row], self.rows.action[row], succ[order].astype(np.int64), count[order]
 
     def p_hat(self, s: int, a: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the next states seen from a pair, increasing, and their frequencies; empty before the first visit."""
+        """Return the next states seen from a pair [n], increasing, and their frequencies [n]; n = 0 before a visit."""
         _, succ, count, _ = self.stored(np.atleast_1d(self.rows.index(s, a)))
         succ, count = succ[count > 0], count[count > 0]
         order = np.argsort(succ)
@@ -236,7 +236,7 @@ class EmpiricalModel(StateSpace):
         return P
 
     def mark(self) -> int:
-        """Return a mark of the present state of the counts, for `changed`."""
+        """Return the number of updates so far, to be passed to `changed` later."""
         return self._counts.updates
 
     def changed(self, mark: int) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Prior knowledge of successors: candidates for the next state of each pair.
 
-Where they are known (the neighbouring cells of a grid, the edges of a protocol), confidence sets range over the
+If candidates are known (the neighbouring cells of a grid, the edges of a protocol), confidence sets range over the
 candidates only, not over all states. The candidates of a pair must contain all of its possible next states; a
 transition to any other state is an error.
 """
@@ -86,7 +86,7 @@ def _of_mdp(mdp: TabularMDP, rows: Rows) -> tuple[NDArray[Any], NDArray[Any], ND
 
 
 def _is_sparse(successors: Any) -> bool:
-    from scipy.sparse import issparse  # here: importing it takes longer than all of gosprl
+    from scipy.sparse import issparse  # imported here, since the import takes longer than that of all of gosprl
 
     return bool(issparse(successors))
 

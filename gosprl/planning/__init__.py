@@ -1,1 +1,1 @@
-"""Optimistic planning: shortest paths, average rewards, the fluid program."""
+"""Planning: optimistic shortest paths, optimistic average rewards, and the fluid program."""

@@ -1,4 +1,4 @@
-"""What an application of the operator proves about values, with rounding counted in.
+"""Bounds on the optimum from one application of the operator, including rounding errors.
 
 For any finite v, at least 0 at the goals, let Q(s, a) = c(s, a) + min_{p in B(s, a)} p v, and
 
@@ -8,13 +8,13 @@ For any finite v, at least 0 at the goals, let Q(s, a) = c(s, a) + min_{p in B(s
 Then w = v / (1 + rho) satisfies w <= L w, so it is at most the optimum; and if sigma < 1, the greedy policy of v
 reaches the goals and costs at most v / (1 - sigma). Also |L w - w| <= max(Q - v) + rho max c.
 
-In doubles, Q is off by some units of roundoff times Q, which is as much as c itself where Q / c approaches 1e16. Three
-cases, by the bound `roundoff` on that error, relative to the costs:
+In doubles, the error of Q is some units of roundoff times Q. Where Q / c approaches 1e16, it is as large as c itself.
+`roundoff` bounds this error relative to the costs. There are three cases:
 
-    up to NEGLIGIBLE     the ratios are those of the compiled operator; rounding is added to sigma only, so `values` are
-                         at most the optimum up to that factor, 1 + 1e-9
-    up to RESOLVED       the same if `gosprl.planning.nature` confirms it, which evaluates Q - v without cancellation
-    beyond               what that evaluation says, its own rounding added to both ratios
+    up to NEGLIGIBLE     The ratios are those of the compiled operator. Rounding is added to sigma only, so `values` are
+                         at most the optimum times 1 + 1e-9.
+    up to RESOLVED       The same, if `gosprl.planning.nature` confirms it, which evaluates Q - v without cancellation.
+    above                The ratios are those of `nature`, with its own rounding bound added to both.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from gosprl.planning.nature import UNIT, Answer, Floats, Ints
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
 
-NEGLIGIBLE = 1e-9  # rounding of the ratios that is not worth a second look
-RESOLVED = 1e-6  # rounding up to which the compiled values of rows can be compared: that of a tie
-COARSE = 1e-3  # gap up to which a plan is accepted whose values are too large for doubles to hold a small residual
+NEGLIGIBLE = 1e-9  # rounding of the ratios up to which no second evaluation is made
+RESOLVED = 1e-6  # rounding up to which the compiled values of rows can be compared: the tolerance of ties
+COARSE = 1e-3  # largest gap of an accepted plan if its values are too large for doubles to hold a small residual
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,22 @@ class Certificate:
     residual: float
     rise_ratio: float  # sigma
     fall_ratio: float  # rho
-    resolution: float = 0.0  # how much of the residual may be due to v being doubles, and not real numbers
+    resolution: float = 0.0  # the part of the residual that rounding v to doubles can cause
 
     @property
     def gap(self) -> float:
-        """The optimum <= (1 + gap) w; inf if nothing is known."""
+        """The relative gap: optimum <= (1 + gap) w; inf if there is no upper bound."""
         if self.rise_ratio >= 1:
             return np.inf
         return float((1 + self.fall_ratio) / (1 - self.rise_ratio) * (1 + 4 * UNIT) - 1)
 
     def meets(self, precision: float, ratio: float) -> bool:
-        """Whether the residual and the sum of the ratios are as small as asked for."""
+        """Whether the residual is at most `precision` and the sum of the ratios at most `ratio`."""
         return self.residual <= precision and self.rise_ratio + self.fall_ratio <= ratio
 
 
 def certify(answer: Answer, cost: Floats, goal: NDArray[np.bool_], row_ptr: Ints) -> Certificate:
-    """Return the certificate of the values that nature answered to; rounding is counted in."""
+    """Return the certificate of the values v that `answer` was computed for, including rounding errors."""
     inner = np.isfinite(answer.excess) & ~goal[answer.state]
     if not inner.any():
         return Certificate(0.0, 0.0, 0.0)
@@ -72,14 +72,14 @@ def certify(answer: Answer, cost: Floats, goal: NDArray[np.bool_], row_ptr: Ints
 
 
 def roundoff(sets: "Sets", cost: Floats, highest: float) -> tuple[float, float]:
-    """Bounds on the error of (Q - v) / c as the compiled operator computes it, (downwards, upwards), for v <= highest.
+    """Return bounds (downwards, upwards) on the error of (Q - v) / c in the compiled operator, for v <= highest.
 
-    Upwards, Q may also be too small by what it leaves out: mass up to TINY that it does not hand out.
+    Upwards, Q may also be too small because the operator does not distribute mass up to TINY.
     """
     from gosprl import _kernels
 
     waits, S = highest / float(cost.min()), len(sets.row_ptr) - 1
-    terms = 3.0 * S + 8  # at most: S stored successors, and sums over runs of unseen ones
+    terms = 3.0 * S + 8  # upper bound: S stored successors, and sums over runs of unseen ones
     if terms * UNIT * waits > NEGLIGIBLE:
         longest = int((sets.end - sets.begin).max(initial=0))
         shared = sets.each * sets.total > 0

@@ -1,4 +1,4 @@
-"""What confidence sets must look like before compiled code reads them; a family may be a user's own."""
+"""Validation of confidence sets before compiled code reads them: a family may be defined by the user."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ from gosprl.sets.intervals import Confidence, Intervals
 def checked(
     intervals: Any, rows: Rows, some: NDArray[np.int64] | None = None, family: Confidence | None = None
 ) -> tuple[Intervals, NDArray[np.float64], bool]:
-    """Return (intervals, slack [n], whether any row has slack), after checking what a family returned.
+    """Check the intervals of a family; return (intervals, slack [n], whether any row has slack).
 
     Parameters
     ----------
     intervals
-        What `Confidence.intervals` returned.
+        The value that `Confidence.intervals` returned.
     rows
         All pairs.
     some
-        [n] int64, the rows that were asked for; None for all.
+        [n] int64, the rows that the intervals belong to; None: all rows.
     family
-        Where the intervals are from; None: they were made by this library.
+        The family that made the intervals, for error messages; None: this library.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def checked(
 
 
 def is_ours(family: Confidence) -> bool:
-    """Whether a family is defined in this library, whose tests check what it returns."""
+    """Whether a family is defined in this library; its sets are checked by the tests, so not in every refresh."""
     return type(family).__module__.startswith("gosprl.")
 
 

@@ -1,15 +1,15 @@
-"""Policy iteration with sparse linear solves, for goals that are too far away for sweeps.
+"""Policy iteration with sparse linear solves, for goals so far away that sweeps converge too slowly.
 
-A policy here is the controller's row in each state and, where the dynamics are only known to be in a set, the
-distribution that nature answers with (`gosprl.planning.nature`). Each policy is evaluated by a linear solve, so the
-number of iterations does not depend on how long the way to the goals is: it is that of policy iteration in the MDP
-whose actions are the vertices of all sets.
+A policy here is the controller's row in each state and, if the dynamics are only known to be in a set, the distribution
+that nature chooses (`gosprl.planning.nature`). Each policy is evaluated by a linear solve, so the number of iterations
+does not depend on the distance to the goals: it is that of policy iteration in the MDP whose actions are the vertices
+of all sets.
 
-Method. The first policy is known to reach the goals. Nature then answers to the policy's value, and the controller
-changes its row where another one is better by more than rounding can explain. Both only lower the value, so every later
-policy reaches the goals, too.
+Method. The first policy is known to reach the goals. In each iteration nature chooses distributions for the policy's
+value, and the controller changes its row where another row is better by more than rounding errors. Both can only
+decrease the value, so every later policy reaches the goals as well.
 
-Stopping rule. No row improves on the value; the last answer is returned, for the certificate of the caller.
+Stopping rule. No row improves on the value. The last answer of nature is returned, for the certificate of the caller.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from gosprl.planning.nature import Answer, Floats, Ints, respond, spread, sums
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
 
-IMPROVEMENT = 1e-12  # gain, relative to the cost of a step, below which an action is not changed
+IMPROVEMENT = 1e-12  # least improvement, relative to the cost of a step, for which an action is changed
 MAX_POLICIES = 1000
-MAX_TRANSITIONS = 5_000_000  # of one policy, unseen successors included: beyond, a linear solve takes too long
-STAYS = 1e-6  # probability to leave below which 1 - p(s|s, a) has lost too many digits
+MAX_TRANSITIONS = 5_000_000  # of one policy, including unseen successors: with more, a linear solve takes too long
+STAYS = 1e-6  # if the probability to leave a state is below this, 1 - p(s|s, a) has lost too many digits
 
 
 class TooLarge(PrecisionError):
@@ -36,10 +36,10 @@ class TooLarge(PrecisionError):
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Where policy iteration ended."""
+    """The result of policy iteration."""
 
-    rows: Ints  # [S] the rows that attain the optimum; those of goals and of states out of reach mean nothing
-    answer: Answer  # nature's, to the values
+    rows: Ints  # [S] the rows that attain the optimum; undefined for goals and for states that cannot reach one
+    answer: Answer  # the distributions that nature chooses for the values
 
 
 def policy_iteration(
@@ -50,7 +50,7 @@ def policy_iteration(
     usable: NDArray[np.bool_],
     v: Floats,
 ) -> Solved:
-    """Overwrite v at the alive non-goal states by their optimum.
+    """Compute the optimum at the alive non-goal states and write it to v.
 
     Parameters
     ----------
@@ -59,10 +59,11 @@ def policy_iteration(
     cost
         [R] positive costs.
     goal, alive, usable
-        [S], [S], [R]: the goals, the states that can reach them surely, and the rows that stay among those, as
-        `gosprl._kernels.reach` finds them.
+        [S], [S], [R]: the goals, the states that can reach them with probability 1, and the rows that stay among these
+        states, as `gosprl._kernels.reach` computes them.
     v
-        [S] the values of ending at each goal, at least 0; at other states values to begin with, if they are of use.
+        [S] at goals the cost of ending there, at least 0; at other states a first guess, used if its greedy policy
+        reaches the goals.
 
     Raises
     ------
@@ -87,9 +88,9 @@ def policy_iteration(
 
 
 def policy_value(sets: "Sets", cost: Floats, inner: Ints, rows: Ints, v: Floats) -> Floats:
-    """Return the value [n] of a policy in n inner states, for sets of one point.
+    """Return the value [n] of a policy in n inner states, for known dynamics (sets of one distribution).
 
-    Solves v = c + P v, where the policy takes `rows` [n] at the states `inner` [n]; at other states v [S] is as given.
+    Solves v = c + P v, where the policy takes `rows` [n] at the states `inner` [n]; at other states v [S] is given.
     """
     source, slot = spread(sets.begin[rows], sets.end[rows] - sets.begin[rows])
     target, prob = sets.succ[slot], sets.lower[slot]
@@ -101,7 +102,7 @@ def policy_value(sets: "Sets", cost: Floats, inner: Ints, rows: Ints, v: Floats)
 
 
 def _value(answer: Answer, cost: Floats, inner: Ints, rows: Ints, v: Floats) -> Floats:
-    """Return the value [n] of taking `rows` [n] at the states `inner` [n], nature answering as it did; refined once."""
+    """Return the value [n] of `rows` [n] at the states `inner` [n] under nature's `answer`; one step of refinement."""
     if answer.ptr[rows + 1].sum() - answer.ptr[rows].sum() + answer.full[rows].sum() > MAX_TRANSITIONS:
         raise TooLarge(f"a policy has more than {MAX_TRANSITIONS} transitions, too many for a linear solve")
     source, target, prob = answer.transitions(rows)
@@ -119,9 +120,9 @@ def _value(answer: Answer, cost: Floats, inner: Ints, rows: Ints, v: Floats) -> 
 def _solve(
     source: Ints, target: NDArray[np.integer[Any]], prob: Floats, diagonal: Floats, cost: Floats, inner: Ints, v: Floats
 ) -> tuple[Floats, Any]:
-    """(values [n], factors) of a policy that moves from inner[source] to `target` with probabilities `prob`.
+    """Return (values [n], factors) of a policy that moves from inner[source] to `target` with probabilities `prob`.
 
-    `diagonal` [n] is 1 - p(s|s, a). Equations of states that are hardly ever left are divided by it.
+    `diagonal` [n] is 1 - p(s|s, a). Where it is below STAYS, the equation of the state is divided by it.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.linalg import splu
@@ -141,7 +142,7 @@ def _solve(
     try:
         factors = splu(coo_array((entries, places), shape=(n, n)).tocsc())
         value: Floats = factors.solve(right / scale)
-    except RuntimeError as error:  # what leads to the goals is lost in rounding
+    except RuntimeError as error:  # singular: the probabilities that lead to the goals are lost in rounding
         raise PrecisionError(f"some goals are reached too rarely for doubles: {error}") from None
     if not np.all(np.isfinite(value)):
         raise PrecisionError("some goals are reached too rarely for doubles: values overflow")
@@ -158,9 +159,9 @@ def _first_policy(
 ) -> tuple[Ints, Answer]:
     """Return a policy that reaches the goals: (rows [S], nature's answer).
 
-    The greedy one of v, if its certificate says that it does. Otherwise nature answers to the order in which a search
-    back from the goals finds the states, each by a row that may lead to a state found before, and the controller takes
-    the rows that lead to such states at the least cost.
+    It is the greedy policy of v, if the certificate shows that it reaches the goals. Otherwise a backward search from
+    the goals numbers the states: each has a row that can lead to a state with a smaller number. Nature takes these
+    numbers as values, and the controller takes the rows with the least cost per probability of a smaller number.
     """
     from gosprl import _kernels
 
@@ -171,21 +172,21 @@ def _first_policy(
         return policy, answer
     S, R = len(goal), len(cost)
     order, place = np.zeros(S, dtype=np.int64), np.full(S, float(S))
-    found = _kernels.search_back(sets, goal, alive, usable, np.zeros(S, dtype=bool), order)
-    place[order[:found]] = np.arange(found)
+    reached = _kernels.search_back(sets, goal, alive, usable, np.zeros(S, dtype=bool), order)
+    place[order[:reached]] = np.arange(reached)
     answer = respond(sets, cost, place, alive, usable)
     rank, own = answer.rank[answer.succ], answer.rank[answer.state]
     row, before = np.repeat(np.arange(R), np.diff(answer.ptr)), np.minimum(answer.full, own)
     mass = sums(row, answer.weight * (rank < own[row]), R) + np.where(answer.full < own, answer.part, 0.0)
     mass += answer.each * (before - sums(row, rank < before[row], R))
     price = np.full(R, np.inf)
-    with np.errstate(over="ignore"):  # too rare for doubles: such a price is inf
+    with np.errstate(over="ignore"):  # a mass so small that the price overflows: inf
         np.divide(cost, mass, out=price, where=mass > 0)
     return first_least(price, sets.row_ptr), answer
 
 
 def first_least(per_row: Floats, row_ptr: Ints) -> Ints:
-    """[S] the first row of each state where `per_row` [R] is least; `row_ptr` [S + 1] are the rows of the states."""
+    """Return the first row of each state with its least value of `per_row` [R], as [S]; `row_ptr` is [S + 1]."""
     least = np.repeat(np.minimum.reduceat(per_row, row_ptr[:-1]), np.diff(row_ptr))
     candidates = np.where(per_row == least, np.arange(len(per_row)), len(per_row))
     return np.minimum.reduceat(candidates, row_ptr[:-1])

@@ -1,43 +1,43 @@
-"""Focused planning: the optimistic shortest path where an attempt will walk, at the cost of that neighbourhood.
+"""Focused planning: an optimistic shortest path for the states that the next attempt is likely to visit.
 
-A full plan (`gosprl.planning.ssp`) costs O(S), and Algorithm 1 plans before every attempt. An attempt towards a near
-goal needs the values of the states around it only. This planner keeps values v from attempt to attempt and improves
-them where the next walk goes.
+A full plan (`gosprl.planning.ssp`) takes O(S) time, and Algorithm 1 plans before every attempt. An attempt towards a
+near goal only needs the values of the states around it. This planner keeps values v between attempts and improves them
+in the region of the next walk.
 
-What is kept, at all times:
+Invariant:
 
     v <= L v, up to a tolerance of 1e-9 of a step's cost, and v = 0 at the goals; so v / (1 + 1e-9) is at most the
     optimistic optimum (see the certificate in `gosprl.planning.ssp`).
 
-v begins at the least cost of a step. Applying L to single states, in place, keeps v <= L v: L is monotone. Dropping a
-goal keeps it, too: rises may come later. When a row's counts change, L v can fall, and v does so at once: the rows'
-states are lowered, then the states with rows that lead there, as far as there is something to lower; where that takes
-long, all of v is divided by what makes it v <= L v again. A new goal is a fall to 0.
+v starts at the least cost of a step. Applying L to single states in place preserves v <= L v, since L is monotone.
+Dropping a goal preserves it, since L v then only increases. When the counts of a row change, L v can decrease. Then v
+is lowered at the state of the row, then at the states with rows that lead there, and so on while values decrease. If
+that takes too long, all of v is scaled down until v <= L v. A new goal lowers v to 0 there.
 
-Unseen successors are not followed one by one. Their mass goes to goals, of value 0; what the goals cannot take is
-valued at the least cost of a step, which is at most the value of any other state. So what is computed is at most L v,
-and depends on no value but those of seen successors.
+Unseen successors are not enumerated. Their mass goes to goals, of value 0. Mass that the goals cannot take is valued at
+the least cost of a step, which is at most the value of any other state. So the computed value is at most L v, and
+depends only on the values of seen successors.
 
-An attempt from s: follow the greedy policy outwards along the successors that were seen, as far as the walk gets with a
-probability of at least `LIKELY` (a low estimate: what comes back by loops does not count), and apply L until nothing in
-that region rises by more than the precision. The policy is the greedy one in the region, and hands back elsewhere. A
-full plan is made instead if the region was applied ten times as often as there are rows (goals far away, or out of
-reach), and on small problems if some row's unseen mass has nowhere to go (below).
+An attempt from s follows the greedy policy along seen successors, to all states that the walk visits with a probability
+of at least `LIKELY` (estimated from below: loops are not counted). L is applied in this region until no value there
+rises by more than the precision. The policy is greedy in the region, and ends the attempt elsewhere. A full plan is
+made instead after ten applications per row of the system (the goals are far away or cannot be reached), and on small
+problems if the unseen mass of some row cannot be placed (see below).
 
-Why the guarantee survives. The paper's analysis uses two things of a plan: that its values are at most the optimistic
-optimum, and that at each state the attempt visits, c + p v <= v + precision for the row taken and some p in its
-confidence set. The first holds for v. The second holds for v in the region, if no row of the policy has more unseen
-mass than goals to take it. If some has, it holds for v', which is v lowered to the least cost of a step at as many
-states as that takes, outside of the region and not seen from any of its rows: v' <= v is at most the optimum as well,
-and those states are where p puts the rest of the mass. Where there are too few such states, the kernel returns
-`UNPLACED_MASS`, and a full plan is made.
+Why the guarantee holds. The paper's analysis uses two properties of a plan: its values are at most the optimistic
+optimum, and at each state the attempt visits, c + p v <= v + precision for the row taken and some p in its confidence
+set. The first holds for v. The second holds for v in the region, if the goals can take the unseen mass of every row of
+the policy. Otherwise it holds for v', which is v lowered to the least cost of a step at as many states as that mass
+needs, outside of the region and not seen from any of its rows. Then v' <= v is also at most the optimum, and p puts the
+rest of the mass on those states. If there are too few such states, the kernel returns `UNPLACED_MASS`, and a full plan
+is made.
 
-What is new are attempts that end because the walk left its region, each of which costs the analysis as much as one
-that ended by doubling a count, at most D steps. They are of two kinds. Along a transition never seen before: that
-happens once for each transition that exists, at most S^2 A times, within the theorem's second term. Along one that was
-seen but is unlikely: `LIKELY` counts only while all walks that left are no more than those that did not, so that the
-number of attempts at most doubles, and with it, at worst, the leading term B D; otherwise, the region is closed under
-all successors seen, and is only left in the first way.
+Attempts that end because the walk left its region are new in the analysis. Each costs at most D steps, as much as one
+that ended by doubling a count. A walk can leave by a transition never seen before: this happens once per existing
+transition, at most S^2 A times, and is part of the theorem's second term. Or it can leave by a transition that was seen
+but is unlikely. `LIKELY` is used only while at most as many walks left their region as stayed in it, so the number of
+attempts at most doubles, and so does, at worst, the leading term B D. Otherwise the region is closed under all seen
+successors, and a walk can only leave it in the first way.
 """
 
 from typing import Any
@@ -52,14 +52,14 @@ from gosprl.planning.solution import seen_of
 from gosprl.planning.workspace import Workspace
 from gosprl.sets.known import Known
 
-LIKELY = 0.0001  # how likely the walk must get to a state for it to be in the region
-TOLERANCE = 1e-9  # falls below this, in units of the least cost, are not followed
-PATIENCE = 10  # applications of all rows before a full plan
-FALLS = 100_000  # rows that may be applied for a fall in any case, however few there are
+LIKELY = 0.0001  # least probability of a visit for a state to be in the region
+TOLERANCE = 1e-9  # decreases below this, in units of the least cost, are not propagated
+PATIENCE = 10  # applications per row of the system before a full plan
+FALLS = 100_000  # rows that may be applied to propagate a decrease, even in small systems
 
 
 class Focus:
-    """Plans from where the walk is; see the head of this module."""
+    """Plans from the current state of the walk; see the head of this module."""
 
     def __init__(self, work: Workspace, cost: NDArray[np.float64]) -> None:
         from gosprl import _kernels
@@ -69,15 +69,16 @@ class Focus:
         self.work, self.cost = work, cost
         self.floor = float(cost.min())
         self.tie = _kernels.TIE * min(1.0, self.floor)
-        self._least = np.minimum.reduceat(cost, rows.ptr[:-1])  # [S] of a step from there
+        self._least = np.minimum.reduceat(cost, rows.ptr[:-1])  # [S] least cost of a step from each state
         self.goal = np.zeros(S, dtype=bool)
-        self.goals = 0  # how many
-        self.stayed, self.left = 0, 0  # walks that ended in their region, and that left it
+        self.goals = 0  # number of goals
+        self.stayed, self.left = 0, 0  # walks that ended inside of their region, and walks that left it
         self._rows = rows
         self._none_seen = seen_of(work.family.mdp) if isinstance(work.family, Known) else None
         self._closed = self._is_closed()
-        self._linked = np.zeros(R, dtype=np.int64)  # successors of each row that are in the lists of predecessors
-        self._longest, self._wanted = -1, 1  # successors of a row, and goals that one may want
+        self._linked = np.zeros(R, dtype=np.int64)  # number of each row's successors in the lists of predecessors
+        self._longest = -1  # most stored successors of a row
+        self._receivers = 1  # most states that the unseen mass of a row fills
         self._region = _kernels.Region(
             v=np.append(self._least, self.floor),
             best=np.full(S, -1),
@@ -94,24 +95,24 @@ class Focus:
         )
         self._links = _kernels.Links(np.zeros(64, dtype=np.int32), np.zeros(64, dtype=np.int32))
         self._lowest = _kernels.Lowest(np.zeros(0, dtype=np.int64), np.full(S, S), np.zeros(1))
-        self._listed = 0  # goals among the lowest
-        self.spread = np.zeros(64, dtype=np.int64)  # plans by the length, in bits, of the number of rows they applied
-        self._take_in(np.arange(R))
+        self._listed = 0  # number of goals in `_lowest`
+        self.spread = np.zeros(64, dtype=np.int64)  # plans by the bit length of the number of rows they applied
+        self._add_rows(np.arange(R))
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """[S] lower bounds on the optimistic optimum."""
+        """Lower bounds on the optimistic optimum, [S]."""
         values: NDArray[np.float64] = self._region.v[:-1] / (1 + TOLERANCE)
         return values
 
     @property
     def applied(self) -> int:
-        """Rows applied so far."""
+        """Number of rows applied so far."""
         return int(self._region.applied)
 
     @property
     def median_rows(self) -> int:
-        """Half of the plans applied fewer rows than this, a power of two."""
+        """A power of two: half of the plans applied fewer rows."""
         return 1 << int(np.searchsorted(np.cumsum(self.spread), self.spread.sum() / 2))
 
     def attempt(
@@ -123,9 +124,9 @@ class Focus:
         precision: float,
         key: int,
     ) -> tuple[NDArray[np.int64], float] | None:
-        """(policy [S], cost of the plan from s), or None where a full plan is needed.
+        """Return (rows [S], cost of the plan from s), or None if a full plan is needed.
 
-        Since the last time, the counts of `rows` changed, and of the goals those were `dropped` (None: any change).
+        Since the last call, the counts of `rows` changed and the goals `dropped` were removed (None: any change).
         """
         if dropped is None:
             self.set_goals(goals)
@@ -135,9 +136,9 @@ class Focus:
         return self.plan(s, precision, key)
 
     def adopt(self) -> bool:
-        """Take over the values of a full plan just made; False if some states cannot reach the goals.
+        """Raise v to the values of the last full plan; False if some states cannot reach the goals.
 
-        They are lower bounds, but of an L that knows more of unseen successors than the one kept here.
+        The full plan values unseen successors more exactly than L here, so its values are scaled to v <= L v first.
         """
         solution = self.work.solution
         if solution is None or not solution.alive.all():
@@ -146,9 +147,9 @@ class Focus:
         return True
 
     def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[S] v <= L v from any values: divided by one plus their largest excess over L, in units of the rows' costs.
+        """Scale any values [S] to v <= L v, [S]: divide by one plus the largest excess over L, in units of the costs.
 
-        The larger of two such v is such a v, too, so nothing need be below the cost of one step.
+        The maximum of two sub-solutions is a sub-solution, so v stays at least the cost of one step.
         """
         from gosprl import _kernels
 
@@ -167,7 +168,7 @@ class Focus:
         return scaled
 
     def drop(self, states: list[int]) -> None:
-        """Drop goals."""
+        """Remove goals."""
         for s in states:
             self.goal[s] = False
             self._region.v[s] = self.floor
@@ -176,7 +177,7 @@ class Focus:
             self._list_lowest()
 
     def set_goals(self, goal: NDArray[np.bool_]) -> None:
-        """Any other goals."""
+        """Replace the goals by `goal` [S]."""
         added = np.flatnonzero(goal & ~self.goal)
         dropped = np.flatnonzero(self.goal & ~goal)
         few = self._listed < len(self._lowest.order)
@@ -185,37 +186,37 @@ class Focus:
         self._region.v[dropped] = self.floor
         self._region.v[added] = 0.0
         if added.size and (few or added.size > len(goal) // 2):
-            # Values that counted on the goals being few may be too high anywhere.
+            # unseen mass that the few old goals could not take can go to the new ones: any value may be too high
             self._region.v[:-1] = np.where(goal, 0.0, self._least)
             added = added[:0]
         self._list_lowest()
         self._lower(self._before(added))
 
     def refresh(self, rows: NDArray[np.int64]) -> None:
-        """Take in the rows whose counts changed."""
+        """Update the sets and values for `rows`, whose counts changed."""
         if rows.size and not self.work.known:
             self.work.refresh(rows)
-            if self._closed != self._is_closed():  # all rows are among those that changed, and stored anew
+            if self._closed != self._is_closed():  # then all rows changed, and are stored in new slots
                 from gosprl._kernels import LINKS
 
                 self._closed = self._is_closed()
                 self._linked[:], self._region.head[:], self._region.scalars[LINKS] = 0, -1, 0
-            self._take_in(rows)
+            self._add_rows(rows)
             self._lower(self._rows.state[rows])
 
     def plan(self, s: int, precision: float, key: int) -> tuple[NDArray[np.int64], float] | None:
-        """(rows [S], cost of the plan from s), or None where a full plan is needed."""
+        """Return (rows [S], cost of the plan from s), or None if a full plan is needed."""
         from gosprl import _kernels
 
         likely = LIKELY if self.left <= self.stayed else 0.0
         seen, before = self._none_seen or seen_of(self.work.system), self.applied
         budget = PATIENCE * len(self.cost)
         status, cost = _kernels.focus(
-            *(self.work.sets, self.cost, self._enabled(), self.goal, self.goals, self._lowest, self._wanted),
+            *(self.work.sets, self.cost, self._enabled(), self.goal, self.goals, self._lowest, self._receivers),
             *(self._frozen, self._region, seen, s, precision, likely, self.tie, key, budget),
         )
         self.spread[(self.applied - before).bit_length()] += 1
-        # values so large that rounding exceeds the tolerance are left to full plans, which can certify them
+        # where values are so large that rounding exceeds the tolerance, only a full plan can certify them
         resolved = (2 * self._longest + 8) * UNIT * cost <= TOLERANCE * self.floor
         return (self._region.policy, cost / (1 + TOLERANCE)) if status == _kernels.CONVERGED and resolved else None
 
@@ -227,8 +228,8 @@ class Focus:
         enabled: NDArray[np.bool_] = system.enabled
         return enabled
 
-    def _take_in(self, rows: NDArray[np.int64]) -> None:
-        """Take in new sets of the given rows: links to predecessors, room, and the number of goals to list."""
+    def _add_rows(self, rows: NDArray[np.int64]) -> None:
+        """Add the new sets of `rows`: extend the lists of predecessors, the scratch arrays and the list of goals."""
         from gosprl import _kernels
 
         sets = self.work.sets
@@ -249,13 +250,13 @@ class Focus:
         each, total = sets.each[rows], np.minimum(sets.total[rows], sets.slack[rows])
         shared = (each > 0) & (total > 0)
         if shared.any():
-            wanted = int(np.ceil((total[shared] / each[shared]).max())) + 1
-            if wanted > self._wanted:
-                self._wanted = wanted
+            receivers = int(np.ceil((total[shared] / each[shared]).max())) + 1
+            if receivers > self._receivers:
+                self._receivers = receivers
                 self._list_lowest()
 
     def _stored(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """(pool, begin, end) of the successors of rows, in an order that only grows."""
+        """Return (pool, begin, end) of the successors of `rows`; new successors are appended, so links stay valid."""
         if isinstance(self.work.family, Known):
             mdp = self.work.family.mdp
             return mdp.succ, mdp.ptr[rows], mdp.ptr[rows + 1]
@@ -264,24 +265,25 @@ class Focus:
         return counts.succ, counts.start[rows], counts.start[rows] + counts.length[rows]
 
     def _list_lowest(self) -> None:
-        """Return the states that unseen mass goes to first: goals, then stand-ins valued at the least cost of a step.
+        """List the states that get unseen mass first: goals, then stand-ins valued at the least cost of a step.
 
-        Goals with high numbers are taken, and more of them than are wanted, so that few drops make a new list.
+        The list has goals with high numbers, and more than needed: then few dropped goals are on it, and few drops
+        require a new list.
         """
         from gosprl import _kernels
 
         S = len(self.goal)
         self._lowest.rank[self._lowest.order[: self._listed]] = S
-        goals = np.flatnonzero(self.goal)[-2 * (self._wanted + self._longest + 32) :]
+        goals = np.flatnonzero(self.goal)[-2 * (self._receivers + self._longest + 32) :]
         self._listed = len(goals)
-        enough = self._wanted + self._longest  # some of them a row may have seen
+        enough = self._receivers + self._longest  # a row may have seen some of them
         order = np.concatenate([goals, np.full(max(0, enough - len(goals)), S)])
         self._lowest.rank[goals] = np.arange(len(goals))
         prefix = np.append(0.0, np.cumsum(self._region.v[order]))
         self._lowest = _kernels.Lowest(order, self._lowest.rank, prefix)
 
     def _before(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the states with a row that may lead to one of the given ones."""
+        """Return the states with a row that may lead to one of `states`."""
         rows = []
         for s in states.tolist():
             i = int(self._region.head[s])
@@ -291,7 +293,7 @@ class Focus:
         return np.unique(self._rows.state[np.array(rows, dtype=np.int64)])
 
     def _lower(self, states: NDArray[np.int64]) -> None:
-        """Let v fall where it must, beginning at the given states."""
+        """Lower v until v <= L v, starting at the given states."""
         from gosprl import _kernels
 
         if states.size == 0:
@@ -302,5 +304,5 @@ class Focus:
             *(self.work.sets, self.cost, self._enabled(), self.goal, self._rows.state, self._lowest, self._frozen),
             *(self._region, self._links, len(states), TOLERANCE * self.floor, max(PATIENCE * len(self.cost), FALLS)),
         )
-        if not done:  # where goals are far, falls fade as slowly as the walk gets there
+        if not done:  # if goals are far, a decrease fades slowly along the path
             self._region.v[:-1] = self._scaled(self._region.v[:-1])

@@ -1,10 +1,10 @@
 """Solve one optimistic shortest-path problem (see `gosprl.planning.ssp`).
 
-1. Search which states can reach a goal surely.
-2. Iterate, compiled, until the residual is as small as asked for.
-3. If that takes many sweeps, or rounding keeps it from the end: policy iteration with linear solves
-   (`gosprl.planning.exact`), once. What sweeps then cannot improve is rounding.
-4. Certify (`gosprl.planning.certificate`). What cannot be certified raises `PrecisionError`.
+1. Search for the states that can reach a goal with probability 1.
+2. Iterate in compiled code until the residual is small enough.
+3. If that takes many sweeps, or rounding prevents convergence: run policy iteration with linear solves
+   (`gosprl.planning.exact`) once. An error that later sweeps cannot reduce is rounding.
+4. Certify (`gosprl.planning.certificate`). A solution that cannot be certified raises `PrecisionError`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,47 +21,50 @@ from gosprl.planning.certificate import COARSE, NEGLIGIBLE, RESOLVED, Certificat
 from gosprl.planning.exact import TooLarge, policy_iteration
 from gosprl.planning.nature import UNIT, Answer, Floats, Ints, respond
 
-METHODS: Mapping[str, int] = {"modified-policy-iteration": 100, "value-iteration": 0}  # sweeps a policy
+METHODS: Mapping[str, int] = {"modified-policy-iteration": 100, "value-iteration": 0}  # most sweeps per policy
 MAX_SWEEPS = 10_000_000
-SLOW = 5000  # sweeps after which policies are evaluated by linear solves instead
-MANY = 5000  # states from which on a search for lightest paths pays even if unseen successors make all ways short
-WORK_PER_CALL = 200_000_000  # row visits between two chances to hear Ctrl-C, about ten seconds
-MAX_WORK = 20 * WORK_PER_CALL  # row visits where linear solves are out of the question; but 100,000 sweeps in any case
+SLOW = 5000  # after this many sweeps, policies are evaluated by linear solves instead
+MANY = 5000  # with more states, first values from lightest paths pay even if unseen successors make all paths short
+WORK_PER_CALL = 200_000_000  # row visits per call of a kernel, about ten seconds; Ctrl-C is handled between calls
+MAX_WORK = 20 * WORK_PER_CALL  # row visits if linear solves are too large; 100,000 sweeps are always allowed
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where an iteration stopped."""
+    """Values with a certificate."""
 
     cost: Floats  # [R]
     goal: Mask  # [S]
     v: Floats  # [S] before division by 1 + fall_ratio
-    alive: Mask  # [S] a goal can be reached surely
-    usable: Mask  # [R] rows that can be kept among the alive
-    q: Floats  # [R] Q for v, or a lower bound if far from best; goals' rows are their non-goal copies'
+    alive: Mask  # [S] states that can reach a goal with probability 1
+    usable: Mask  # [R] rows whose sets contain a distribution on alive states
+    q: Floats  # [R] Q for v, or a lower bound if far from best; at a goal, of the rows of its non-goal copy
     sweeps: int
     certificate: Certificate
 
     @property
     def fall_ratio(self) -> float:
-        """rho: v / (1 + rho) is at most the optimum."""
+        """The ratio rho: v / (1 + rho) is at most the optimum."""
         return self.certificate.fall_ratio
 
     def greedy(self, system: EmpiricalModel | TabularMDP, key: int) -> tuple[Ints, Floats]:
-        """(rows [S], their least q [S]), ties broken at random by `key` (-1: the first); -1 and inf without a way."""
+        """Return (greedy rows [S], the least q of each state [S]); -1 and inf where no goal can be reached.
+
+        Ties are broken by the counts, then at random by `key` (-1: the first row).
+        """
         from gosprl import _kernels
 
-        rows, leave = np.empty(len(self.v), dtype=np.int64), np.empty(len(self.v))
+        rows, least = np.empty(len(self.v), dtype=np.int64), np.empty(len(self.v))
         tie = _kernels.TIE * min(1.0, float(self.cost.min()))
-        _kernels.greedy(system.rows.ptr, self.q, self.alive, tie, key, seen_of(system), self.v, leave, rows)
-        return rows, leave
+        _kernels.greedy(system.rows.ptr, self.q, self.alive, tie, key, seen_of(system), self.v, least, rows)
+        return rows, least
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """One problem, and how exactly it is to be solved."""
+    """One problem, and the precision to solve it to."""
 
     sets: Any
     cost: Floats  # [R]
@@ -72,36 +75,36 @@ class _Problem:
     ratio: float
     allow_rounding: bool
 
-    def met_by(self, found: Certificate) -> bool:
-        """Whether a certificate with rounding counted in is as good as asked for, or as doubles allow."""
-        if found.meets(self.precision, self.ratio):
+    def met_by(self, proof: Certificate) -> bool:
+        """Whether a certificate that includes rounding is as good as required, or as doubles allow."""
+        if proof.meets(self.precision, self.ratio):
             return True
         return (
-            self.allow_rounding and found.gap <= COARSE and found.meets(self.precision + found.resolution, self.ratio)
+            self.allow_rounding and proof.gap <= COARSE and proof.meets(self.precision + proof.resolution, self.ratio)
         )
 
     def confirmed(self, v: Floats, q: Floats, sweeps: int, measured: Certificate) -> Solution | None:
-        """Return the solution that sweeps found; None if rounding does not allow to trust what they measured."""
+        """Return the solution of sweeps; None if rounding errors are too large to trust the ratios they `measured`."""
         highest = float(v[self.alive].max())
         down, up = roundoff(self.sets, self.cost, highest)
         if down <= NEGLIGIBLE:
-            if self.precision < UNIT * highest and not self.allow_rounding:  # less than doubles of this size are apart
+            if self.precision < UNIT * highest and not self.allow_rounding:  # below the spacing of doubles of this size
                 return None
             certificate = Certificate(measured.residual, measured.rise_ratio + up, measured.fall_ratio)
             return self.solution(v, q, sweeps, certificate)
         answer = respond(self.sets, self.cost, v, self.alive, self.usable)
-        found = certify(answer, self.cost, self.goal, self.sets.row_ptr)
-        if not self.met_by(found):
+        proof = certify(answer, self.cost, self.goal, self.sets.row_ptr)
+        if not self.met_by(proof):
             if not np.isfinite(self.ratio):
                 return None
-            found = Certificate(measured.residual, measured.rise_ratio + up, measured.fall_ratio + down)
-            return self.solution(v, q, sweeps, found)  # sweeps to a ratio count rounding in themselves
-        if down <= RESOLVED and found.fall_ratio <= measured.fall_ratio + NEGLIGIBLE:
-            return self.solution(v, q, sweeps, replace(found, fall_ratio=measured.fall_ratio))
-        return self.solution(v, self.row_values(v, answer), sweeps, found)
+            proof = Certificate(measured.residual, measured.rise_ratio + up, measured.fall_ratio + down)
+            return self.solution(v, q, sweeps, proof)  # with a finite ratio, the kernel has included rounding
+        if down <= RESOLVED and proof.fall_ratio <= measured.fall_ratio + NEGLIGIBLE:
+            return self.solution(v, q, sweeps, replace(proof, fall_ratio=measured.fall_ratio))
+        return self.solution(v, self.row_values(v, answer), sweeps, proof)
 
     def exact(self, v: Floats, answer: Answer, sweeps: int) -> Solution | None:
-        """Return the solution that linear solves found, if it is as good as asked for."""
+        """Return the solution of linear solves; None if it is not as good as required."""
         certificate = certify(answer, self.cost, self.goal, self.sets.row_ptr)
         if not self.met_by(certificate):
             return None
@@ -111,7 +114,7 @@ class _Problem:
         return Solution(self.cost, self.goal, v, self.alive, self.usable, q, sweeps, certificate)
 
     def row_values(self, v: Floats, answer: Answer) -> Floats:
-        """[R] q = v + excess, where rows that are not ties stay apart even if doubles do not hold the difference."""
+        """Return q = v + excess, [R]. Rows that are no ties get different q even if doubles cannot hold the excess."""
         from gosprl import _kernels
 
         excess, at = answer.excess, v[answer.state]
@@ -141,7 +144,7 @@ def solve(
     goal_costs: Floats | None = None,
     allow_rounding: bool = False,
 ) -> Solution:
-    """Solve to a residual of `precision` and ratios whose sum is at most `ratio`.
+    """Solve until the residual is at most `precision` and the sum of the certificate's ratios at most `ratio`.
 
     Parameters
     ----------
@@ -150,26 +153,26 @@ def solve(
     cost, goal
         [R] positive costs, [S] which states are goals.
     warm
-        Where to begin: an earlier solution, values [S], or None.
+        Where to start: an earlier solution, values [S], or None.
     evaluations
-        Sweeps of a policy at most, one of METHODS.
+        Most sweeps per policy: one of the values of METHODS.
     enabled
-        [R] the rows that may be taken; by default all.
+        [R] the rows that may be taken; None: all.
     stale
-        The rows whose sets are not those of the warm solution; None if all may be others.
+        The rows whose sets changed since the warm solution; None: any may have changed.
     search
-        False: every state is taken to reach a goal surely.
+        False: assume that every state can reach a goal with probability 1.
     between
-        Called before each piece of the work, at most some seconds apart; may raise to end it.
+        Called before each piece of the work, every few seconds; may raise to stop.
     goal_costs
-        [S] what it costs to end at each goal, at least 0; by default nothing.
+        [S] cost of ending at each goal, at least 0; None: 0.
     allow_rounding
-        Accept values that are too large for doubles to hold that residual, if their gap is at most COARSE.
+        Accept values too large for doubles to hold that residual, if their gap is at most COARSE.
 
     Raises
     ------
     PrecisionError
-        If that is not reached.
+        The precision was not reached.
     """
     from gosprl import _kernels
 
@@ -186,7 +189,7 @@ def solve(
     sweeps = 0
 
     def sweep_until(limit: int) -> tuple[int, Certificate]:
-        """Sweep on until it converges, rounding stops it, or so many sweeps were made in all."""
+        """Sweep until convergence, until rounding prevents progress, or until `limit` sweeps in total."""
         nonlocal sweeps, started
         status = _kernels.OUT_OF_SWEEPS
         while status == _kernels.OUT_OF_SWEEPS and sweeps < limit:
@@ -233,7 +236,7 @@ def _start(
     evaluations: int,
     stale: Ints | None,
 ) -> tuple[Floats, Floats, Floats, bool]:
-    """Where to begin: (v [S], lower bounds q [R] on the rows' values for `old` [S], `old`, whether v says anything)."""
+    """Return where to start: (v [S], lower bounds q [R] on the rows' values for `old` [S], `old`, whether v is set)."""
     from gosprl import _kernels
 
     q, old = np.full(len(cost), -np.inf), np.zeros(len(goal))
@@ -249,14 +252,14 @@ def _start(
     v[~warm.alive] = 0.0
     if stale is not None and np.array_equal(warm.usable, usable) and np.array_equal(warm.cost, cost):
         q = warm.q.copy()
-        left = np.flatnonzero(warm.goal)  # goals no more: begin with the values of their non-goal copies
-        v[left] = np.minimum.reduceat(q, sets.row_ptr[:-1])[left]
+        former = np.flatnonzero(warm.goal)  # those that are no goals now start from the values of their non-goal copies
+        v[former] = np.minimum.reduceat(q, sets.row_ptr[:-1])[former]
         q[stale] = -np.inf
     return v, q, old, True
 
 
 def _not_reached(problem: _Problem, v: Floats, sweeps: int, status: int, measured: Certificate) -> PrecisionError:
-    """Return the error that says what was not reached, why, and what can be."""
+    """Return the error: which precision was not reached, why, and which one can be."""
     from gosprl import _kernels
 
     by_residual = bool(np.isfinite(problem.precision))
@@ -267,13 +270,13 @@ def _not_reached(problem: _Problem, v: Floats, sweeps: int, status: int, measure
     elif by_residual and measured.gap < COARSE:
         why += f"; precision={2 * measured.residual:.1g} can be reached"
     elif by_residual:
-        why += f"; doubles cannot tell such values to {COARSE:g} of themselves: add goals that are nearer to all states"
+        why += f"; doubles cannot hold such values to a relative error of {COARSE:g}: add goals that are nearer"
     size = v[problem.alive].max()
     return PrecisionError(f"{asked} was not reached, only {measured.residual:.3g} with values up to {size:.6g}: {why}")
 
 
 def seen_of(system: EmpiricalModel | TabularMDP) -> Any:
-    """Return what was seen, for the breaking of ties; of known dynamics nothing."""
+    """Return the counts that break ties; for known dynamics these are empty."""
     from gosprl._kernels import Seen
 
     mean = np.empty(system.num_actions)

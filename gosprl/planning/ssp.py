@@ -6,18 +6,18 @@ row's distribution from its confidence set B(s, a).
     (L v)(s) = min_a { c(s, a) + min_{p in B(s, a)} sum_s' p(s') v(s') }   off the goals,   v = 0 at the goals
 
 Methods. `"value-iteration"` is the paper's: v <- L v from v = 0 until |Lv - v| <= precision. The default,
-`"modified-policy-iteration"`, follows each application of L by sweeps of the policy it found (the controller's rows and
+`"modified-policy-iteration"`, follows each application of L by sweeps of the greedy policy (the controller's rows and
 nature's distributions, as sparse affine maps), in place and in the order of the values. Both apply L in time
-proportional to the stored transitions: the states are sorted once, and runs of unseen successors cost one subtraction
-of prefix sums. The fast one begins at rough values from a search for the lightest paths or, where unseen goals may be
-anywhere, from the chance to hit one at once; and it does not apply a row again whose value cannot have fallen to the
-best: L is monotone and moves by no more than v does, so Q(v') >= Q(v) - max(v - v').
+proportional to the stored transitions: the states are sorted once, and a run of unseen successors takes one subtraction
+of prefix sums. The default starts from the lightest paths to the goals or, if unseen successors may be goals, from the
+probability to reach a goal in one step. It skips rows that cannot be the best ones: L is monotone and changes by no
+more than v does, so Q(v') >= Q(v) - max(v - v').
 
 Certificate. For any finite v, 0 at the goals, let rho = max over rows of (v - Q)/c and sigma = max over greedy rows of
 (Q - v)/c, both at least 0, with Q(s, a) the braces above. Then w = v / (1 + rho) satisfies w <= L w, so it is at most
 the optimum; and if sigma < 1, the greedy policy of v reaches the goals and costs at most v / (1 - sigma). The last
-application of L measures both. So whatever the iteration did (warm starts, sweeps in place, extrapolation), the
-returned values w never exceed the optimistic optimum; the policy is the greedy one of v.
+application of L measures both ratios. So the returned values w never exceed the optimistic optimum, however v was
+computed (warm starts, sweeps in place, extrapolation). The policy is the greedy policy of v.
 
 Stopping rule. |L w - w| <= precision in the sup norm, for the returned w = v / (1 + rho).
 """
@@ -44,15 +44,15 @@ from gosprl.sets.known import Known
 class Plan:
     """An optimistic shortest-path plan; `values <= optimum <= (1 + gap) * values`."""
 
-    values: NDArray[np.float64]  # [S] 0 at goals, inf where no goal can be reached surely
-    policy: NDArray[np.int64]  # [S] action; at a goal that of its non-goal copy; -1 where no goal can be reached surely
-    rows: NDArray[np.int64]  # [S] the same as rows
-    start_cost: NDArray[np.float64]  # [S] cost of the plan begun there: `values`, at a goal that of its non-goal copy
+    values: NDArray[np.float64]  # [S] 0 at goals, inf where no goal can be reached with probability 1
+    policy: NDArray[np.int64]  # [S] actions; at a goal, of its non-goal copy; -1 where `values` is inf
+    rows: NDArray[np.int64]  # [S] the same as row numbers
+    start_cost: NDArray[np.float64]  # [S] cost of the plan from each state: `values`; at a goal, of its non-goal copy
     sweeps: int  # passes over the states, of L or of one policy
     gap: float
-    residual: float  # |L v - v| at most this, sup norm
-    workspace: Workspace = field(repr=False)  # the sets it was made from, for `warm=`
-    solution: Solution = field(repr=False)  # where the iteration stopped, for `warm=`
+    residual: float  # upper bound on |L v - v|, sup norm
+    workspace: Workspace = field(repr=False)  # the sets, for `warm=`
+    solution: Solution = field(repr=False)  # the iteration's final values, for `warm=`
 
 
 def plan(
@@ -68,7 +68,7 @@ def plan(
     warm: Plan | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Plan:
-    """Plan the shortest way to any of `goals`, optimistically if the dynamics are only estimated.
+    """Plan a shortest path to any of `goals`, optimistically if the dynamics are only estimated.
 
     Parameters
     ----------
@@ -77,20 +77,28 @@ def plan(
     goals
         Indices of the goal states, or a bool mask [S].
     costs
-        Positive costs per state [S] or per pair [S, A]; by default 1.
+        Positive costs per state [S] or per pair [S, A]; None: 1.
     confidence
-        `"kl"` (the default), `"bernstein"`, or an object with `intervals(model, rows)`; only with counts.
+        `"kl"` (the default), `"bernstein"`, or a `gosprl.Confidence` object; only with counts.
     scale, delta
-        Of a named family: width multiplier (default 1, below it nothing is guaranteed), confidence level (default 0.1).
+        Of a named family: width multiplier (default 1, no guarantee below) and confidence level (default 0.1).
     precision
         Sup-norm residual |L v - v| to reach.
     method
         `"modified-policy-iteration"`, or the paper's `"value-iteration"`.
     warm
-        An earlier plan over the same states, with any goals, costs or counts; speeds up, and keeps optimism.
+        An earlier plan over the same states, with any goals, costs or counts, to start from; the result stays
+        optimistic.
     rng
-        Actions within 1e-6 of the best are told apart by what was seen of them; what is still equal is decided by this
-        at random, or without it for the first.
+        Breaks ties. Actions within 1e-6 of the best are compared by the observed frequencies; among those still equal,
+        one is drawn at random, or the first is taken if `rng` is None.
+
+    Raises
+    ------
+    InputError
+        An argument is invalid.
+    PrecisionError
+        The precision was not reached.
     """
     family = _family(system, confidence, scale, delta)
     goal = _goal_mask(goals, system.num_states)
@@ -121,7 +129,7 @@ def plan(
 
 
 def surely_reaching(mdp: TabularMDP, goals: ArrayLike) -> NDArray[np.bool_]:
-    """[S] whether some policy reaches one of the goals with probability one from each state; by graph search."""
+    """Return for each state whether some policy reaches a goal with probability 1, [S]; by graph search."""
     from gosprl import _kernels
 
     alive, usable = np.empty(mdp.num_states, dtype=bool), np.ones(len(mdp.rows), dtype=bool)
@@ -144,7 +152,7 @@ def _family(system: Any, confidence: Any, scale: float | None, delta: float | No
 def _warm_start(
     system: EmpiricalModel | TabularMDP, family: Confidence, warm: Plan | None
 ) -> tuple[Workspace, Solution | None, NDArray[np.int64] | None]:
-    """Return (sets, solution, rows that changed, None: any) to begin with, taken over from `warm` where possible."""
+    """Return (sets, solution, changed rows (None: any)) to start from, taken from `warm` where possible."""
     if warm is None:
         return Workspace(system, family), None, None
     if not isinstance(warm, Plan) or len(warm.values) != system.num_states:
@@ -174,7 +182,7 @@ def _goal_mask(goals: ArrayLike, S: int) -> NDArray[np.bool_]:
 
 
 def costs_by_row(costs: ArrayLike, rows: Rows) -> NDArray[np.float64]:
-    """[R] from costs [S] or [S, A], whatever they are."""
+    """Return costs [R] from costs [S] or [S, A]; their values are not checked."""
     given = _checks.floats("costs", costs)
     S, A = rows.num_states, rows.num_actions
     if given.shape == (S,):
@@ -185,7 +193,7 @@ def costs_by_row(costs: ArrayLike, rows: Rows) -> NDArray[np.float64]:
 
 
 def row_costs(costs: ArrayLike | None, rows: Rows) -> NDArray[np.float64]:
-    """Return positive costs [R] from costs [S] or [S, A], by default 1."""
+    """Return positive costs [R] from costs [S] or [S, A]; None: 1."""
     if costs is None:
         return np.ones(len(rows))
     cost = costs_by_row(costs, rows)

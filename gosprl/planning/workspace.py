@@ -1,4 +1,4 @@
-"""The confidence sets of one system as the planner reads them, updated row by row."""
+"""The confidence sets of one system in the planner's layout; only rows whose counts changed are recomputed."""
 
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -17,26 +17,26 @@ from gosprl.sets.known import Known
 if TYPE_CHECKING:
     from gosprl._kernels import Sets
 
-WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # what a workspace overwrites
-FORGET = 10_000  # refreshes after which nothing is known of the rows' values any more
-_NOTHING = np.empty(0, dtype=np.int64)
+WRITTEN = ("begin", "end", "succ", "lower", "upper", "each", "total", "slack")  # the fields that `refresh` overwrites
+FORGET = 10_000  # after this many refreshes without a plan, the next plan treats all rows as changed
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 class Workspace:
-    """The sets of one system, updated row by row."""
+    """The sets of one system, and the last plan made from them."""
 
     def __init__(self, system: EmpiricalModel | TabularMDP, family: Confidence) -> None:
         self.system, self.family = system, family
         source: Any = system
         self.sets = as_sets(system.rows, family.intervals(source), family)
         self.known = isinstance(family, Known)
-        self._ours = is_ours(family)  # rows are then taken in without another check
+        self._ours = is_ours(family)  # then `refresh` does not check its sets
         self._mark = 0 if isinstance(system, TabularMDP) else system.mark()
-        self._room: NDArray[np.int64] | None = None  # [R] where a row's slots end, once rows were replaced
+        self._room: NDArray[np.int64] | None = None  # [R] end of a row's slots; None before the first refresh
         self._used = np.array([len(self.sets.succ)])
         self._since: list[NDArray[np.int64]] = []  # rows refreshed since the last plan
         self.solution: Solution | None = None
-        self.plans, self.applied = 0, 0  # plans made, and rows applied for them at most
+        self.plans, self.applied = 0, 0  # plans made, and an upper bound on the rows applied for them
 
     def plan(
         self,
@@ -46,9 +46,21 @@ class Workspace:
         key: int,
         goal_costs: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(rows [S], cost of the plan from each state [S]) for the counts as they are now, warm from the last time."""
+        """Plan with the current counts, starting from the last solution: (rows [S], cost from each state [S]).
+
+        Parameters
+        ----------
+        goal, cost
+            [S] the goals, [R] positive costs.
+        precision
+            Sup-norm residual |L v - v| to reach.
+        key
+            Breaks ties at random; -1: the first row.
+        goal_costs
+            [S] the cost of ending at each goal, at least 0; None: 0.
+        """
         self.refresh(self.stale())
-        stale = np.concatenate([_NOTHING, *self._since]) if len(self._since) < FORGET else None
+        stale = np.concatenate([_NO_ROWS, *self._since]) if len(self._since) < FORGET else None
         enabled = None if isinstance(self.system, TabularMDP) else self.system.enabled
         evaluations = METHODS["modified-policy-iteration"]
         self.solution = solution = solve(
@@ -59,11 +71,11 @@ class Workspace:
             goal_costs=goal_costs,
             allow_rounding=True,
         )
-        self._since.clear()  # not before: a plan that fails leaves the old solution
+        self._since.clear()  # only now: after a plan that fails, the old solution stays, and these rows with it
         self.plans += 1
         self.applied += solution.sweeps * len(cost)
-        policy, leave = solution.greedy(self.system, key)
-        return policy, leave / (1 + solution.fall_ratio)
+        policy, start_cost = solution.greedy(self.system, key)
+        return policy, start_cost / (1 + solution.fall_ratio)
 
     def fork(self) -> "Workspace":
         """Return a copy that can be refreshed without changing this one."""
@@ -76,16 +88,16 @@ class Workspace:
     def stale(self) -> NDArray[np.int64]:
         """Return the rows whose counts changed since the sets were made."""
         if self.known or isinstance(self.system, TabularMDP):
-            return _NOTHING
+            return _NO_ROWS
         return self.system.changed(self._mark)
 
     def refresh(self, rows: NDArray[np.int64]) -> None:
-        """Take in the rows whose counts changed: those of `stale`."""
+        """Recompute the sets of `rows` [n], which must be those of `stale`."""
         from gosprl import _kernels
 
         if rows.size == 0:
             return
-        if self._room is None:  # the arrays may be the family's own
+        if self._room is None:  # the first refresh: the family may still own the arrays
             self.sets = self.sets._replace(**_copies(self.sets))
             self._room = self.sets.end.copy()
         model: Any = self.system
@@ -114,11 +126,11 @@ def _copies(sets: Any) -> dict[str, NDArray[Any]]:
 
 
 def as_sets(rows: Rows, intervals: Intervals, family: Confidence | None = None) -> "Sets":
-    """Return the kernels' view of the intervals of a family, after checking them."""
+    """Check the intervals of a family and return them in the layout of the kernels."""
     from gosprl._kernels import Sets
 
     part, slack, any_slack = checked(intervals, rows, family=family)
     succ, lower, upper = part.succ, part.lower, part.upper
-    if any_slack:  # the planner will sort within rows: not in the family's arrays
+    if any_slack:  # the planner sorts within rows, and must not do so in the family's arrays
         succ, lower, upper = succ.copy(), lower.copy(), upper.copy()
     return Sets(rows.ptr, part.ptr[:-1].copy(), part.ptr[1:].copy(), succ, lower, upper, part.each, part.total, slack)

@@ -1,4 +1,4 @@
-"""Confidence sets on the dynamics, and what they prove."""
+"""Confidence sets on the dynamics, and the error bounds that follow from them."""
 
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.families import FAMILIES, as_family

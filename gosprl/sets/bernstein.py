@@ -14,10 +14,10 @@ class Bernstein(_Family):
     """The paper's empirical Bernstein sets."""
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
-        """Return the sets of the given rows (default: all), in their order."""
+        """Return the sets of `rows` [n] in this order; None: of all R rows."""
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
-        N = np.maximum(1.0, visits)  # as floats: S A N may exceed all int64
+        N = np.maximum(1.0, visits)  # floats, since S A N can exceed the range of int64
         if model.closed:
             L = 0.5 * np.log(5 * model.num_candidates / self.delta) + np.log(N)
         else:

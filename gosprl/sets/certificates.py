@@ -1,7 +1,7 @@
-"""What confidence sets prove about an estimate: of the model, of averages over the next state, of mean rewards.
+"""Error bounds that follow from confidence sets: for the model, averages over the next state, and mean rewards.
 
-Whoever collects until these are small enough has a guarantee at the level of the sets, at whatever time it stops: the
-sets hold at all times at once.
+The sets hold at all times at once. So a run may collect until these bounds are small enough: at that time, they hold at
+the level of the sets.
 """
 
 import math
@@ -14,19 +14,19 @@ from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.intervals import Confidence
 
-NORMS = {"l1": 2.0, "max": 1.0}  # the largest distance that two distributions can have
-FEW = 10  # successors of a row up to which all choices of those that gain are tried
-HUBS = 8  # successors of a row tried as the one by way of which mass moves
+NORMS = {"l1": 2.0, "max": 1.0}  # the largest distance between two distributions
+FEW = 10  # up to this number of successors, l1 errors are exact: all subsets of gaining successors are tried
+HUBS = 8  # number of successors of a row that are tried as the intermediate state k (`_kernels.lipschitz_errors`)
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Slack:
-    """By how much plausible dynamics may differ from the frequencies seen, entry by entry, for some rows.
+    """Largest differences between plausible dynamics and observed frequencies, entry by entry, for n rows.
 
-    A p is plausible if p_hat - down <= p <= p_hat + up on the stored successors and the others have `each` at most,
-    all of them together `extra`.
+    A p is plausible if p_hat - down <= p <= p_hat + up on the stored successors, every other state has probability at
+    most `each`, and all other states together at most `extra`.
     """
 
     visits: NDArray[np.int64]  # [n]
@@ -40,18 +40,24 @@ class Slack:
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """[nnz] which of the rows an entry belongs to."""
+        """The row of each entry, as an index in 0..n-1: [nnz]."""
         return np.repeat(np.arange(len(self.visits)), np.diff(self.ptr))
 
 
 def slack(model: EmpiricalModel, family: Confidence, rows: NDArray[np.int64]) -> Slack:
-    """Return the slack of the given rows [n]; those never visited allow everything, whatever p_hat is taken to be."""
+    """Return the slack of `rows` [n]. For a row never visited, every p is plausible; its p_hat is taken to be 0.
+
+    Raises
+    ------
+    InputError
+        The intervals of `family` are not on the stored successors, in their order.
+    """
     sets = family.intervals(model, rows)
     ptr, succ, count, _ = model.stored(rows)
     if not (np.array_equal(sets.ptr, ptr) and np.array_equal(sets.succ, succ)):
         raise InputError(
-            f"confidence: expected intervals on the successors that the model stores, in their order, as those of KL "
-            f"and Bernstein; those of {type(family).__name__} are on others"
+            f"confidence: expected intervals on the successors that the model stores, in the same order (as KL and "
+            f"Bernstein give them); {type(family).__name__}.intervals has other successors or another order"
         )
     visits = model.visits[rows]
     p_hat = count / np.repeat(np.maximum(visits, 1), np.diff(ptr))
@@ -69,14 +75,14 @@ def slack(model: EmpiricalModel, family: Confidence, rows: NDArray[np.int64]) ->
 
 
 def model_errors(slack: Slack, norm: str) -> Floats:
-    """[n] the largest |p - p_hat| over plausible p, in the l1 norm or entry by entry.
+    """Return the largest |p - p_hat| over plausible p, [n]; `norm` is "l1" or "max".
 
-    Exact, for each row's set; in the l1 norm of rows with many successors (`FEW`) a little more.
+    Exact for each row's set, except in the l1 norm for rows with more than `FEW` successors: there an upper bound.
     """
     from gosprl import _kernels
 
     row, n = slack.row, len(slack.visits)
-    if norm == "l1":  # what some entries gain, others lose
+    if norm == "l1":  # gains and losses are equal: the distance is twice the mass that moves
         error = np.empty(n)
         _kernels.largest_moves(slack.ptr, slack.up, slack.down, slack.extra, FEW, error)
         return np.where(slack.visits == 0, NORMS[norm], 2 * error)
@@ -90,10 +96,10 @@ def model_errors(slack: Slack, norm: str) -> Floats:
 
 
 def lipschitz_errors(slack: Slack, D: Floats) -> tuple[Floats, Floats]:
-    """Bounds [n] on (p - p_hat) V and on (p_hat - p) V, over plausible p and all V with V(i) - V(j) <= D[i, j].
+    """Return bounds ([n], [n]) on (p - p_hat) V and (p_hat - p) V, for plausible p and V with V(i) - V(j) <= D[i, j].
 
-    D [S, S] are distances, inf where a state is not part of the problem, to itself too: no mass is taken to go there.
-    Rows never visited have inf.
+    D [S, S] are distances. A state that is not part of the problem has distance inf, also to itself; the bounds assume
+    that it gets no mass. The bounds of rows never visited are inf.
     """
     from gosprl import _kernels
 
@@ -108,9 +114,9 @@ def lipschitz_errors(slack: Slack, D: Floats) -> tuple[Floats, Floats]:
 
 
 def average_errors(slack: Slack, V: Floats) -> tuple[Floats, Floats]:
-    """Bounds [n] on how far p V can be above p_hat V, and below it, over plausible p; V [S].
+    """Return bounds ([n], [n]) on p V - p_hat V and p_hat V - p V over plausible p, for V [S].
 
-    Exact but for mass on successors not stored, all of which is taken to go where V is largest, or least.
+    Exact for the stored successors; all mass on other successors is assumed to go where V is largest, or least.
     """
     from gosprl import _kernels
 
@@ -130,17 +136,19 @@ def mean_intervals(
     scale: float = 1.0,
     streams: int | None = None,
 ) -> tuple[Floats, Floats]:
-    """(lower [n], upper [n]): the means of n streams of numbers in [0, 1], from their sums and sums of squares.
+    """Return (lower [n], upper [n]), bounds on the means of n streams of numbers in [0, 1].
 
-    All hold at all times at once with probability 1 - delta at least. The narrower of two, each at delta / 2:
+    `visits`, `total` and `squares` [n] are the lengths, sums and sums of squares of the streams. With probability at
+    least 1 - delta, all intervals hold at all times. Each is the intersection of two intervals of level delta / 2:
 
-    kl          N kl(mean, m) <= log(2 n / delta) + 1/2 log(pi N + 1). For numbers in [0, 1] as for zeros and ones:
-                (q/m)^x ((1-q)/(1-m))^(1-x) is convex in x, so its mean is at most 1, and a mixture over q of products
-                of these is a supermartingale.
-    bernstein   sqrt(2 V L / N) + 7 L / (3 (N - 1)), L = log(8 n N (N - 1) / delta), V the sample variance (Maurer and
-                Pontil 2009, for every N): far narrower where rewards hardly vary.
+    kl          N kl(mean, m) <= log(2 n / delta) + 1/2 log(pi N + 1). This holds for numbers in [0, 1] as for zeros and
+                ones: (q/m)^x ((1-q)/(1-m))^(1-x) is convex in x, so its mean is at most 1, and a mixture over q of
+                products of these is a supermartingale.
+    bernstein   |mean - m| <= sqrt(2 V L / N) + 7 L / (3 (N - 1)), L = log(8 n N (N - 1) / delta), V the sample variance
+                (Maurer and Pontil 2009, for every N). It is much narrower if the variance is small.
 
-    `scale` multiplies the logarithms; below 1 nothing is promised. `streams` is n if only some of the n are given.
+    `scale` multiplies the logarithms; below 1 there is no guarantee. If the arrays hold only a part of the streams,
+    `streams` is the number of all.
     """
     from gosprl import _kernels
 

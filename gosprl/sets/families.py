@@ -1,4 +1,4 @@
-"""Confidence sets by name."""
+"""The named families of confidence sets."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ FAMILIES: dict[str, Callable[[float, float], Confidence]] = {"bernstein": Bernst
 
 
 def as_family(confidence: "str | Confidence | None", delta: float, scale: float) -> Confidence:
-    """Return the named family at this level and width, `kl` by default; or the object given, which has its own."""
+    """Return the named family with these parameters (None: `kl`); an object is returned as it is."""
     if confidence is None or isinstance(confidence, str):
         return _checks.choice("confidence", "kl" if confidence is None else confidence, FAMILIES)(delta, scale)
     if not isinstance(confidence, Confidence):

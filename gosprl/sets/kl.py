@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.intervals import Intervals, _Family
 
-SHARES = (0.25, 0.05, 0.05, 0.65)  # of delta: kl's ends, one unseen successor, the caps (a) and (b) on all of them
-TABULATED = 128  # visits up to which kl's ends are looked up, in 133 kB
+SHARES = (0.25, 0.05, 0.05, 0.65)  # of delta: ends of intervals, one unseen successor, caps (a) and (b) on all unseen
+TABULATED = 128  # up to this number of visits the ends are tabulated, in 133 kB
 
 
 class KL(_Family):
     """Time-uniform KL sets with caps on the unseen mass."""
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
-        """Return the sets of the given rows (default: all), in their order."""
+        """Return the sets of `rows` [n] in this order; None: of all R rows."""
         from gosprl import _kernels
 
         ptr, succ, count, first = model.stored(rows)
@@ -39,5 +39,8 @@ class KL(_Family):
 
 @lru_cache(maxsize=16)
 def _kl_table(log_kl: float, scale: float) -> NDArray[np.float64]:
-    """[n, k] upper ends for k of n visits, n up to TABULATED; these two numbers determine them. Filled on demand."""
+    """Return the table [n, k] of upper ends for k of n visits, n <= TABULATED, still empty: kernels fill it on demand.
+
+    The two arguments determine its entries, so sets with equal arguments share one table.
+    """
     return np.full((TABULATED + 1, TABULATED + 1), -1.0)

@@ -1,4 +1,4 @@
-"""The true dynamics as sets of one point each."""
+"""Known dynamics: each set contains only the true distribution."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from gosprl.sets.intervals import Confidence, Intervals
 
 @dataclass(frozen=True, eq=False)
 class Known(Confidence):
-    """The true dynamics: sets of one point each, whatever the model has seen."""
+    """Sets that contain only the true distribution, whatever the counts are."""
 
     mdp: TabularMDP
 
     def intervals(self, model: object = None, rows: NDArray[np.int64] | None = None) -> Intervals:
-        """Return the sets of the given rows (default: all), in their order."""
+        """Return the sets of `rows` [n] in this order; None: of all R rows. `model` is not used."""
         mdp = self.mdp
         if rows is None:
             zeros = np.zeros(len(mdp.rows))

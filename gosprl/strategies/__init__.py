@@ -1,4 +1,4 @@
-"""Strategies by name; each takes its options as the fields of its dataclass.
+"""The named strategies; the options of each are the fields of its dataclass.
 
 A strategy of your own derives from `Strategy` (the options) and `Planner` (a run): see `gosprl.strategies.base`.
 """
@@ -62,7 +62,7 @@ def options_of(name: str) -> list[str]:
 
 
 def make(strategy: Any, options: dict[str, Any]) -> Strategy:
-    """Return the named strategy with the given options, or the object itself."""
+    """Return the named strategy with the given options; a strategy object is returned as it is."""
     if isinstance(strategy, Strategy):
         if options:
             given = ", ".join(options)

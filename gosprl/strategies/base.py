@@ -1,4 +1,4 @@
-"""The seam between strategies and the engine: a strategy says what to do until when, the engine does it.
+"""The interface between strategies and the engine: a strategy returns attempts, and the engine follows them.
 
 A `Strategy` is a value: the options, as a frozen dataclass. It can be reused, and shared between runs and processes.
 For each run it makes a `Planner` (`begin`), which has the state of that run.
@@ -25,69 +25,69 @@ UNLIMITED = int(np.iinfo(np.int64).max)
 class Attempt:
     """Follow `policy` until a goal is reached, a count exceeds its limit, or `horizon` steps were made.
 
-    With `sample`, the policy is for the states that have all they need. In others, of the under-sampled pairs the one
-    with the fewest visits is taken, and the attempt also ends when a state got all it needs. All rules are in
+    With `sample`, the policy is used only in states whose need is met. In other states, the under-sampled pair with the
+    fewest visits is taken, and the attempt also ends when the need of a state is met. All rules are in
     `gosprl.collecting.rules`.
 
-    The arrays are borrowed: valid until the next call of `attempt`, which may write the next ones there.
+    The arrays are borrowed: valid until the next call of `attempt`, which may overwrite them.
     """
 
-    policy: NDArray[np.int64] | NDArray[np.float64]  # [S] row to take, -1 = hand back; or [R] probabilities
+    policy: NDArray[np.int64] | NDArray[np.float64]  # [S] row to take, -1 to end the attempt; or [R] probabilities
     goals: NDArray[np.bool_]  # [S] tested after each step
     limit: NDArray[np.int64]  # [R] stop when N exceeds this
     horizon: int  # steps, at least 1
-    sample: bool = False  # take what is needed on the way; only with a policy of rows
+    sample: bool = False  # take needed samples on the way; only with a policy of rows
 
 
 @dataclass(frozen=True)
 class GivenUp:
-    """The answer of a planner that nothing of what is still needed is within reach."""
+    """The answer of a planner if no sample that is still needed can be reached."""
 
-    states: Mapping[int, str]  # each state, and which test said so
+    states: Mapping[int, str]  # each state given up, and the test that decided it
 
 
 class Planner(ABC):
-    """A strategy at work in one run; the base class of planners of your own. Only `attempt` is needed."""
+    """Base class of planners: a strategy in one run. A planner of your own defines `attempt`."""
 
     may_give_up: bool = True  # whether `attempt` may ever return GivenUp
 
     @abstractmethod
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
-        """Return what to do in state s at time t (the number of the next step, from 1)."""
+        """Return the next attempt, in state s at time t (the number of the next step, from 1)."""
 
     def restart(self) -> None:
-        """Forget the last attempt: the walk does not go on from where it ended, or counts were added."""
+        """Forget the last attempt: the walk does not continue from its last state, or counts were added."""
 
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
-        """Take into account the steps made and the needed samples collected so far; not walked: observed elsewhere."""
+        """Record the total steps and needed samples so far; not `walked`: they were observed outside of attempts."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the run."""
+        """The guarantee of the run."""
         return Guarantee.none(f"{type(self).__name__} states none")
 
     @property
     def given_up(self) -> Mapping[int, str]:
-        """States given up so far, and which test said so."""
+        """States given up so far, and the test that decided it."""
         return {}
 
     @property
     def work(self) -> Mapping[str, float]:
-        """What planning took, and how steps were spent: numbers by name, for the result."""
+        """The work of planning, and how steps were spent: numbers by name, for the result."""
         return {}
 
 
 class Strategy(ABC):
-    """Options of a strategy; derive a frozen dataclass from it.
+    """Base class of the options of a strategy; derive a frozen dataclass from it.
 
     Attributes
     ----------
     delta
-        The level at which the result states `unseen`, whether or not the strategy uses one.
+        The level of `unseen` in the result, whether or not the strategy uses a level.
     reach
-        Steps beyond which states are given up; None if never.
+        States farther away than this many steps are given up; None: no state is.
     successors
-        What is known of the possible successors; None if nothing.
+        The candidates for the next states, if they are known; None: all states.
     """
 
     delta: float = 0.1
@@ -101,9 +101,9 @@ class Strategy(ABC):
         Parameters
         ----------
         model
-            The counts; they grow as the run goes on.
+            The counts; they change during the run.
         need
-            What is needed and missing; it changes as the run goes on.
+            The samples needed and missing; they change during the run.
         rng
             The strategy's stream of random numbers.
         """

@@ -1,8 +1,8 @@
-"""What to avoid: costs of the shortest paths (appendix "Algorithmic Variants", cost-shaping).
+"""Costs of the shortest paths, to avoid states (appendix "Algorithmic Variants", cost-shaping).
 
-Costs lie in [1, c_max], so that the guarantee grows by a factor c_max at most. Fixed ones are arrays [S] or [S, A].
-Visit-driven ones grow with the share x(s) of the steps spent in a state, against the share b(s) / B that is needed
-there: the gradients of two distances between the two,
+Costs are in [1, c_max], so the bound of the guarantee grows at most by a factor c_max. Fixed costs are arrays [S] or
+[S, A]. Visit-driven costs grow with the share x(s) of the steps spent in a state, relative to the share b(s) / B that
+is needed there. They are the gradients of two distances between these shares,
 
     square   phi_1(x) = x - b(s) / B
     kl       phi_2(x) = log(x) + 1 - log(b(s) / B)
@@ -22,7 +22,7 @@ from gosprl.model.empirical import EmpiricalModel
 
 @dataclass(frozen=True)
 class VisitDriven:
-    """Costs [S] that penalise states visited more than is needed there."""
+    """Costs [S] that penalise states with more visits than they need."""
 
     need: NDArray[np.int64]  # [S] b(s)
     gradient: str = "kl"  # or "square"
@@ -44,7 +44,7 @@ class VisitDriven:
         if self.gradient == "square":
             phi = S * (x - target)
         else:
-            # a state never visited is worth no penalty, one never needed the whole: log 0 is -inf, and clipped
+            # log 0 = -inf is clipped: a state never visited has no penalty, one that needs nothing the largest
             with np.errstate(divide="ignore", invalid="ignore"):
                 phi = np.log(x) + 1 - np.log(target)
             phi[x == 0] = -np.inf

@@ -1,13 +1,13 @@
-"""Where to head: which of the under-sampled states an attempt takes as its goals (appendix "Algorithmic Variants").
+"""Selection of goals: which under-sampled states are the goals of an attempt (appendix "Algorithmic Variants").
 
     all             every under-sampled state (Algorithm 1). While all states are under-sampled, only those with the
                     least remaining budget sum_a max(b(s, a) - N(s, a), 0): the paper's initial phase
     least-sampled   one state with the fewest visits
-    easiest         one state with the best ratio of attempts that sampled it; never tried counts as 1 (be hopeful). The
-                    paper's formula has argmin, its text means the best: argmax
-    random          one at random
+    easiest         one state with the largest success rate of attempts to sample it; a state never tried has rate 1
+                    (optimism). The paper's formula has argmin, but its text describes argmax
+    random          one state at random
 
-One state: ties at random. None of this changes the order of the guarantee.
+Where one state is selected, ties are broken at random. The selection does not change the order of the guarantee.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from gosprl.errors import InputError
 
 @dataclass
 class History:
-    """What selections may look at."""
+    """The data that a selection may use."""
 
     visits: NDArray[np.int64]  # [S] N(s)
     remaining: NDArray[np.int64]  # [S] samples still needed there
-    tried: NDArray[np.int64] = field(init=False)  # [S] attempts that had it as their only goal
-    succeeded: NDArray[np.int64] = field(init=False)  # [S] those that sampled it
+    tried: NDArray[np.int64] = field(init=False)  # [S] attempts with the state as their only goal
+    succeeded: NDArray[np.int64] = field(init=False)  # [S] those that reached it
 
     def __post_init__(self) -> None:
         self.tried = np.zeros(len(self.visits), dtype=np.int64)
@@ -55,7 +55,7 @@ def least_sampled(under: NDArray[np.bool_], history: History, rng: np.random.Gen
 
 
 def easiest(under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Select one under-sampled state with the best ratio of attempts that sampled it."""
+    """Select one under-sampled state with the largest success rate of attempts to sample it."""
     ratio = np.where(history.tried > 0, history.succeeded / np.maximum(history.tried, 1), 1.0)
     return _one(under, ratio, rng)
 
@@ -66,7 +66,7 @@ def at_random(under: NDArray[np.bool_], history: History, rng: np.random.Generat
 
 
 def _one(under: NDArray[np.bool_], score: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """One under-sampled state with the largest score."""
+    """Return a mask [S] of one under-sampled state with the largest score, ties at random."""
     candidates = np.flatnonzero(under)
     best = candidates[score[candidates] == score[candidates].max()]
     chosen = np.zeros(len(under), dtype=bool)
@@ -83,11 +83,11 @@ GOALS: dict[str, Select] = {
 
 
 def selected(select: Select, under: NDArray[np.bool_], history: History, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return the goals that a selection chose, after checking them."""
+    """Return the goals of a selection [S], after checking them."""
     shown = under
     if select is not every:
         shown = under.view()
-        shown.flags.writeable = False  # it is the strategy's own
+        shown.flags.writeable = False  # a user's function must not change the planner's array
     goals = select(shown, history, rng)
     if goals is shown:
         return under

@@ -7,16 +7,17 @@ An attempt k, started in state s at time t_k:
    attempt starts in its non-goal copy, so at least one step is made.
 3. Walk until a goal is reached or nu(s, a) > max(U(s, a), 1), where U = N at the start of the attempt, samples at goals
    included (the printed pseudo-code omits those), and nu are the visits of this attempt.
-4. At a goal, one sample of the under-sampled action with the largest gap b - N, ties at random. If none is left there
-   (an adaptive need may shrink) it is skipped; with a need per state, the next attempt's first step is the sample.
+4. At a goal, take one sample of the under-sampled action with the largest gap b - N, ties at random. If there is no
+   such action any more (an adaptive need may decrease), skip this. With a need per state, the first step of the next
+   attempt is the sample.
 
-GOSPRL-L gives up what is needed if it is too far away, by either of two tests:
+GOSPRL-L gives up needed states that are too far away, by either of two tests:
 
     optimistic distance   the optimistic number of steps from the current state to the goals exceeds L. On the event
                           that the confidence sets hold, the true one does too: at level delta the goals are beyond L.
     paper's threshold     the steps so far exceed alpha (j L + L^{3/2} S^2 A) in the j-th episode (the j-th needed
                           sample). The theorem gives neither alpha nor its logarithms, so this test certifies nothing:
-                          it is off by default, and a run that it ended has no guarantee. (The paper prints j before
+                          it is off by default, and a run that it stopped has no guarantee. (The paper prints j before
                           both terms; its lemma needs it before the first only.)
 """
 
@@ -55,25 +56,25 @@ class Gosprl(Strategy):
     goals
         `"all"`, `"least-sampled"`, `"easiest"`, `"random"`, or a function as in `gosprl.strategies.goals`.
     costs
-        Costs in [1, c_max]: an array [S] or [S, A], or a callable (model) -> such an array. By default 1.
+        Costs in [1, c_max]: an array [S] or [S, A], or a callable (model) -> such an array; None: 1.
     dynamics
         The true `TabularMDP`: plan with known dynamics instead of confidence sets.
     successors
-        Which next states are possible at all, as in `EmpiricalModel.restrict`: the sets are much smaller then.
+        Candidates for the next states, as in `EmpiricalModel.restrict`; the sets are much smaller with them.
     reach
         L of GOSPRL-L: give up states whose optimistic distance exceeds it.
     reach_constant
-        alpha of the paper's threshold; None: that test, which certifies nothing, is not made.
+        alpha of the paper's threshold; None: that test, which certifies nothing, is not used.
     precision
-        Of the plans; by default 1 / (2 t), and 1e-7 with known dynamics.
+        Precision of the plans; None: 1 / (2 t), and 1e-7 with known dynamics.
     planning
         `"focused"`: plan where the attempt will walk (`gosprl.planning.focus`), if goals are `"all"`, costs fixed, the
         sets those of this library and known dynamics communicating; `"full"`: plan for all states each time, as
         Algorithm 1 is printed.
     duplicate_start
-        False: sample an under-sampled state where an attempt would start.
+        False: if an attempt would start in an under-sampled state, sample there instead.
     random_ties
-        False: of actions that are equally good, also by what was seen of them, take the first.
+        False: of actions that are equally good, also by the observed frequencies, take the first.
     """
 
     delta: float = 0.1
@@ -108,7 +109,7 @@ class Gosprl(Strategy):
         self.family()
 
     def family(self) -> Confidence:
-        """Return the sets that attempts plan in."""
+        """Return the confidence sets that attempts plan with."""
         return family_of(self.dynamics, self.successors, self.confidence, self.delta, self.scale)
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "GosprlPlanner":
@@ -120,7 +121,7 @@ class Gosprl(Strategy):
 def family_of(
     dynamics: TabularMDP | None, successors: Any, confidence: str | Confidence, delta: float, scale: float
 ) -> Confidence:
-    """Return the sets that options ask for, after checking that the options go together."""
+    """Check that the options are compatible, and return the confidence sets that they define."""
     if dynamics is None:
         return as_family(confidence, delta, scale)
     if confidence != "kl":
@@ -133,7 +134,7 @@ def family_of(
 
 
 def take_knowledge(model: EmpiricalModel, dynamics: TabularMDP | None, successors: Any) -> None:
-    """Take in what is known beforehand: check the dynamics, restrict the model to the possible successors."""
+    """Apply prior knowledge: check the dynamics, and restrict the model to the possible successors."""
     if dynamics is not None and not dynamics.rows.same(model.rows):
         raise InputError("dynamics: expected the same states and actions as the system's")
     if successors is not None:
@@ -146,14 +147,14 @@ class GosprlPlanner(Planner):
     Attributes
     ----------
     family
-        The sets that attempts plan in.
+        The confidence sets that attempts plan with.
     value
-        Expected cost of the last plan from where it began.
+        Expected cost of the last plan from its start.
     prices
-        [S] cost of ending at each goal, on top of the way there; set by those who choose among goals (then plans are
-        for all states).
+        [S] cost of ending at each goal, in addition to the path; set by callers that choose among goals (then plans
+        are for all states).
     focus
-        Plans regions; None before the first plan, and where plans are for all states.
+        Plans regions; None before the first plan, and if plans are for all states.
     """
 
     def __init__(self, options: Gosprl, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> None:
@@ -162,21 +163,21 @@ class GosprlPlanner(Planner):
         self.value = 0.0
         self.prices: NDArray[np.float64] | None = None
         self.focus: Focus | None = None
-        self._space: Workspace | None = None  # made for the first plan: not every run needs one
+        self._space: Workspace | None = None  # made for the first plan, since not every run needs one
         self._select = options.goals if callable(options.goals) else GOALS[options.goals]
         self._history = History(need.state_visits, need.missing_samples)
         self._given_up: dict[int, str] = {}
-        self._threshold_fired = False  # whether it gave states up
-        self._count = 0  # states in `_under`
-        self._goals_were_all = False  # whether those were the goals of the last plan
+        self._threshold_fired = False  # whether the paper's threshold gave states up
+        self._count = 0  # number of states in `_under`
+        self._goals_were_all = False  # whether all states of `_under` were the goals of the last plan
         self._single_at = 0  # the state whose entry in `_single` is set
         self._plans = 0
         self._heading: NDArray[np.bool_] | None = None  # goals of the attempt that ended
-        self._followed: NDArray[np.int64] | None = None  # its policy, if it may hand back
+        self._followed: NDArray[np.int64] | None = None  # its policy, if that is for a region only
 
     @property
     def space(self) -> Workspace:
-        """The sets, as the counts were when it was last planned in."""
+        """The confidence sets, for the counts at the last plan."""
         if self._space is None:
             model = self.model
             S, R = model.num_states, len(model.rows)
@@ -184,20 +185,20 @@ class GosprlPlanner(Planner):
             self._space = Workspace(model, self.family)
             self.focus = Focus(self._space, self._cost) if self._can_focus() else None
             self._under = np.zeros(S, dtype=bool)  # [S] under-sampled and not given up
-            self._seen = (model.mark(), -1)  # versions of the model and of the need that `_under` is of
+            self._seen = (model.mark(), -1)  # versions of the model and of the need when `_under` was updated
             self._limit = model.visits + np.maximum(model.visits, 1)  # [R] visits at which an attempt ends
             self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
         return self._space
 
     @property
     def may_give_up(self) -> bool:  # type: ignore[override]
-        """Open sets of this library lead everywhere; anything else may leave a goal without a path."""
+        """False only with open sets of this library, which have a path to every state, and without `reach`."""
         opened = isinstance(self.family, (Bernstein, KL)) and not self.model.closed
         return self.options.reach is not None or not opened
 
     @property
     def guarantee(self) -> Guarantee:
-        """The level of the sets."""
+        """The level of the sets, and its assumptions."""
         options = self.options
         if self._threshold_fired:
             return Guarantee.heuristic("stopped by the paper's threshold, whose constant is not known")
@@ -211,12 +212,12 @@ class GosprlPlanner(Planner):
 
     @property
     def given_up(self) -> dict[int, str]:
-        """States given up so far, and which test said so."""
+        """States given up so far, and the test that decided it."""
         return self._given_up
 
     @property
     def work(self) -> dict[str, float]:
-        """Plans, of them for all states, walks that left their region, rows applied."""
+        """Numbers of plans, of full plans, of rows applied, and of walks that left their region."""
         focus, full = self.focus, self._space
         return {
             "plans": self._plans,
@@ -250,7 +251,7 @@ class GosprlPlanner(Planner):
             out, test = self._out_of_reach(goals, cost, s, t)
             if not test:
                 break
-            if out[s]:  # too far once the walk is elsewhere: take at least what can be sampled here and now
+            if out[s]:  # s itself would be given up: take a sample while the walk is here
                 row = self._largest_gap(s)
                 return self._one_step(s, row if row >= 0 else int(self.model.rows.ptr[s]))
             self._threshold_fired |= test.startswith(THRESHOLD)
@@ -261,9 +262,9 @@ class GosprlPlanner(Planner):
         return Attempt(policy, goals, self._limit, UNLIMITED)
 
     def unseen(self) -> NDArray[np.float64]:
-        """[R] the mass that each row's set leaves to successors never seen, for the counts as they are.
+        """Return the largest mass of unseen successors in each row's set [R], for the current counts.
 
-        Before the first plan, all of it.
+        Before the first plan it is 1.
         """
         if self._space is None:
             return np.ones(len(self.model.rows))
@@ -272,7 +273,7 @@ class GosprlPlanner(Planner):
         return unseen
 
     def beyond_reach(self, s: int, t: int) -> GivenUp | None:
-        """All that is needed given up if its optimistic distance from s exceeds `reach`; None otherwise."""
+        """Give up all unmet states if their optimistic distance from s exceeds `reach`; otherwise return None."""
         if self.options.reach is None or self.need.unmet_items[s]:
             return None
         goals = self.need.unmet_items > 0
@@ -285,17 +286,17 @@ class GosprlPlanner(Planner):
         return GivenUp(self._given_up)
 
     def _can_focus(self) -> bool:
-        """Whether plans may look at a region only: see `gosprl.planning.focus`."""
+        """Whether plans may be for a region only: see `gosprl.planning.focus`."""
         options = self.options
-        ours = isinstance(self.family, (Bernstein, KL, Known))  # sets on the successors that the model has
+        ours = isinstance(self.family, (Bernstein, KL, Known))  # these have sets on the stored successors
         can = options.planning == "focused" and ours and self._select is every and not callable(options.costs)
         # planning in a region cannot detect traps outside of it
         return can and (options.dynamics is None or options.dynamics.is_communicating())
 
     def _update_goals(self) -> tuple[NDArray[np.int64], list[int] | None]:
-        """Bring up to date what depends on the counts: (rows that changed, states that are met now).
+        """Update `_under` and `_limit` for the current counts: (rows that changed, states that are met now).
 
-        None instead of the latter if the requirement changed, and all states may be different.
+        The second is None if the requirement changed: then any state may have changed.
         """
         need, (mark, version) = self.need, self._seen
         rows = self.model.changed(mark)
@@ -314,7 +315,7 @@ class GosprlPlanner(Planner):
         return rows, met
 
     def _one_step(self, s: int, row: int) -> Attempt:
-        """Take one row, whatever it leads to: the same attempt each time but for one entry, so it costs nothing."""
+        """Return an attempt of one step by `row`; the same arrays are reused each time, so it costs O(1)."""
         self._single.policy[self._single_at] = -1
         self._single.policy[s] = row
         self._single_at = s
@@ -344,13 +345,13 @@ class GosprlPlanner(Planner):
         s: int,
         t: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], float]:
-        """(policy, goals, cost from s): focused if that will do, for all states otherwise."""
+        """Return (policy [S], goals [S], cost from s), by a focused plan if possible, else by a full one."""
         if callable(self.options.costs):
             self._cost = self._costs()
         key = int(self.rng.random() * 2**32) if self.options.random_ties else -1
         precision = self._precision(t)
         if self.prices is not None:
-            self.focus = None  # it would have to know of every change
+            self.focus = None  # it is not told of later changes, so it cannot be used again
             policy, values = space.plan(goals, self._cost, precision, key, self.prices - self.prices[goals].min())
             return policy, goals, float(values[s])
         if self.focus is not None:
@@ -361,11 +362,11 @@ class GosprlPlanner(Planner):
                 return policy, self.focus.goal, cost
         policy, values = space.plan(goals, self._cost, precision, key)
         if self.focus is not None and not self.focus.adopt():
-            self.focus = None  # some states cannot reach the goals: only full plans notice
+            self.focus = None  # some states cannot reach the goals, which only full plans detect
         return policy, goals, float(values[s])
 
     def _score(self, s: int, reached: bool) -> None:
-        """How the walk that just ended went: to the single goal it had, out of the region that it was planned for."""
+        """Count whether the walk that ended left its region, or whether it reached its single goal."""
         if self._followed is not None and self.focus is not None:
             if self._followed[s] < 0 and not reached:
                 self.focus.left += 1
@@ -376,7 +377,7 @@ class GosprlPlanner(Planner):
             self._history.succeeded[self._heading] += reached
 
     def _out_of_reach(self, goals: NDArray[np.bool_], cost: float, s: int, t: int) -> tuple[NDArray[np.bool_], str]:
-        """States to give up, and the test that says so; "" if none does."""
+        """Return the states to give up [S], and the test that decided it; "" if there are none."""
         options, model, need = self.options, self.model, self.need
         if cost == np.inf:
             return goals, "no path, whatever the dynamics in the sets"
@@ -384,7 +385,7 @@ class GosprlPlanner(Planner):
             return goals, ""
         L = float(options.reach)
         if cost > L and not goals[s]:  # a goal in which the walk is now is 0 steps away
-            if options.costs is not None:  # reach counts steps, whatever they cost
+            if options.costs is not None:  # `reach` is a number of steps, not a cost
                 ones, precision = np.ones(len(model.rows)), self._precision(t)
                 cost = float(self.space.plan(goals, ones, precision, -1)[1][s])
             if cost > L:

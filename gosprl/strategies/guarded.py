@@ -1,24 +1,25 @@
-"""Guarded: walk by the practical plan while a guard allows it, by Algorithm 1 in sets that hold otherwise.
+"""Guarded: follow the practical plan while a guard allows it, otherwise Algorithm 1 with unscaled confidence sets.
 
 The rule (proved in docs/theory/guarded.md). T_p and T_c are the practical and the certified steps so far, J the needed
-samples so far (a sample that serves a pair and a state counts twice). The credit is
+samples so far (a sample that counts for a pair and for a state counts twice). The credit is
 
     Lambda = 4 P l + 3 J + sum_j v_j,      l = log(S P / delta),
 
-P pairs, S states, v_j the optimistic value, in sets that hold, from some state of the episode of the j-th needed sample
-to what is under-sampled, or 1 where that was not computed. A practical step is made only if
+with P pairs and S states. v_j is the optimistic value, in unscaled sets, of reaching an under-sampled state from some
+state of the episode of the j-th needed sample; it is 1 if that was not computed. A practical step is made only if
 
-    T_p + 1 <= kappa (Lambda + T_c);
+    T_p + 1 <= kappa (Lambda + T_c).
 
-otherwise certified attempts go on, from the state where the walk is, until they bring a needed sample, or have made as
-many steps as all certified ones before, and at least P l: that happens at most log T times. The v_j cost a plan, so
-none is computed before the credit runs out. Then one plan values all states, and with them the episodes to come, which
-are credited as their first samples are counted; until the credit runs out again and counts have doubled or goals were
-met. (In systems too large for plans over all states: the state of that moment, once an episode.)
+Otherwise certified attempts start from the current state. They continue until they collect a needed sample, or until
+they have made as many steps as all certified ones before, and at least P l: that happens at most log T times. Each v_j
+takes a plan, so none is computed before the credit is used up. Then one plan values all states, and so the episodes to
+come: each is credited when its first sample is counted. A new plan is made when the credit is used up again and counts
+have doubled or goals were met. (If plans over all states are too expensive: only the current state is valued, once per
+episode.)
 
-What it promises. Always, in every run, T <= (1 + kappa) T_c + kappa Lambda. On the event that the sets hold, with
-probability 1 - delta, v_j <= D in a communicating MDP. With probability 1 - 2 delta, T_c obeys the theorem's bound as
-well, and so does T, up to a constant factor. Practical samples only narrow the sets that certified attempts plan with.
+Guarantee. In every run, T <= (1 + kappa) T_c + kappa Lambda. If the sets hold, with probability 1 - delta, v_j <= D in
+a communicating MDP. With probability 1 - 2 delta, T_c also satisfies the theorem's bound, and so does T, up to a
+constant factor. Practical samples can only narrow the sets that certified attempts plan with.
 """
 
 import math
@@ -41,9 +42,9 @@ from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strateg
 from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
 from gosprl.strategies.practical import Practical, PracticalPlanner
 
-CREDITED = 0.95  # the part of a value that an episode to come is credited with: chosen by measurement
-VALUED_STATES = 500  # up to which all states are valued at once
-GIFT, SAMPLE = 4, 3  # what P l and a needed sample count in the credit: chosen by measurement, see the proof's page
+CREDITED = 0.95  # the part of its value that a later episode is credited with: chosen by measurement
+VALUED_STATES = 500  # up to this number of states, one plan values all of them
+GIFT, SAMPLE = 4, 3  # factors of P l and of J in the credit: chosen by measurement, see the page of the proof
 PRACTICAL, CERTIFIED = 0, 1
 
 
@@ -59,20 +60,20 @@ class Account:
 
     @property
     def bound(self) -> float:
-        """(1 + kappa) T_c + kappa Lambda, which T = T_p + T_c never exceeds."""
+        """The bound (1 + kappa) T_c + kappa Lambda, which T = T_p + T_c never exceeds."""
         return (1 + self.kappa) * self.certified + self.kappa * self.credit
 
 
 @dataclass(frozen=True)
 class Guarded(Strategy):
-    """Near the fluid limit where a nearly greedy plan gets there, and never far beyond the paper's bound.
+    """Follow a nearly greedy plan, often near the fluid limit, while the steps stay within the paper's bound.
 
     Parameters
     ----------
     delta, confidence
-        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the sets that certified attempts plan in.
+        Level and family (`"kl"`, `"bernstein"` or a `Confidence`) of the sets that certified attempts plan with.
     successors
-        Which next states are possible at all, as in `EmpiricalModel.restrict`: the sets are much smaller then.
+        Candidates for the next states, as in `EmpiricalModel.restrict`; the sets are much smaller with them.
     dynamics
         The true `TabularMDP`: plan with known dynamics, nothing is learnt.
     reach
@@ -80,9 +81,9 @@ class Guarded(Strategy):
     kappa
         Practical steps allowed for each unit of credit and each certified step.
     practical_scale
-        Width of the practical plan's sets, as a multiple of those that hold.
+        Width multiplier of the practical plan's sets.
     fluid
-        Whether the practical plan prices goals by the fluid program; by default up to 500 states.
+        Whether the practical plan prices goals by the fluid program; None: if there are at most 500 states.
     """
 
     delta: float = 0.1
@@ -101,7 +102,7 @@ class Guarded(Strategy):
         self.practical()
 
     def certified(self) -> Gosprl:
-        """Algorithm 1 in sets that hold."""
+        """Return the options of certified attempts: Algorithm 1 with unscaled sets."""
         return Gosprl(
             delta=self.delta,
             confidence=self.confidence,
@@ -112,7 +113,7 @@ class Guarded(Strategy):
         )
 
     def practical(self) -> Practical:
-        """Return the plan that is followed while the guard allows it."""
+        """Return the options of the practical plan."""
         return Practical(
             delta=self.delta,
             scale=self.practical_scale,
@@ -131,14 +132,14 @@ class Guarded(Strategy):
 
 
 class GuardedPlanner(Planner):
-    """The guard in one run; any planner can take the place of the practical one.
+    """The guard in one run.
 
     Parameters
     ----------
     certified
-        Plans the steps that the guarantee is about.
+        Plans the certified steps.
     practical
-        Plans the others.
+        Plans the practical steps; may be any planner.
     """
 
     def __init__(
@@ -154,35 +155,35 @@ class GuardedPlanner(Planner):
         S, P = model.num_states, len(model.rows)
         self._patience = math.ceil(P * math.log(S * P / options.delta))  # P l
         self._steps = [0, 0]  # practical and certified ones
-        self._counted = (0, need.collected)  # steps and samples taken into account
-        self._mode: int | None = None  # of the last attempt
-        self._until: tuple[int, int] | None = None  # certified attempts go on until (samples, T_c) are these
-        self._computed = -need.credit  # sum of v_j - 1 where v_j was computed for one state
-        self._valued_at = -1  # samples at the last episode for which it was
-        self._values: Workspace | None = None  # plans that value all states at once
-        self._valued_goals = (-1, -1)  # of the need, when they were
+        self._counted = (0, need.collected)  # steps and samples at the last call of `account`
+        self._mode: int | None = None  # of the last attempt: PRACTICAL or CERTIFIED
+        self._until: tuple[int, int] | None = None  # certified attempts continue until (samples, T_c) reach these
+        self._computed = -need.credit  # sum of v_j - 1 over the episodes whose v_j was computed for one state
+        self._valued_at = -1  # samples when that was last done
+        self._values: Workspace | None = None  # plans that value all states
+        self._valued_goals = (-1, -1)  # (unmet states, version) of the need when all states were last valued
         self._valued_samples = UNLIMITED  # samples at that time
-        self._limit: NDArray[np.int64] | None = None  # [R] visits at which states are valued again
+        self._limit: NDArray[np.int64] | None = None  # [R] visits beyond which states are valued again
         self._warned = False
 
     @property
     def may_give_up(self) -> bool:  # type: ignore[override]
-        """As certified attempts do."""
+        """Whether certified attempts may give up."""
         return self.certified.may_give_up
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the certified attempts."""
+        """The guarantee of certified attempts."""
         return self.certified.guarantee
 
     @property
     def given_up(self) -> dict[int, str]:
-        """States given up so far, and which test said so."""
+        """States given up so far, and the test that decided it."""
         return self.certified.given_up
 
     @property
     def work(self) -> dict[str, float]:
-        """What planning took, of both plans together, and the account."""
+        """The work of both planners together, and the account."""
         practical, certified = self.practical.work, self.certified.work
         both = {name: number + certified.get(name, 0) for name, number in practical.items()}
         rows = max(practical.get("median rows", 0), certified["median rows"])
@@ -191,7 +192,7 @@ class GuardedPlanner(Planner):
 
     @property
     def books(self) -> Account:
-        """As of the last call of `account`; steps that the user only observed are on no side."""
+        """The account at the last call of `account`; steps observed outside of attempts are not included."""
         practical, certified = self._steps
         return Account(practical, certified, self._counted[1], self._credit, self.options.kappa)
 
@@ -200,7 +201,7 @@ class GuardedPlanner(Planner):
         return GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._computed + self.need.credit
 
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
-        """Take into account the steps made and the needed samples collected so far."""
+        """Record the total steps and needed samples so far."""
         if self._mode is not None and walked:
             self._steps[self._mode] += steps - self._counted[0]
         self._counted = (steps, collected)
@@ -211,7 +212,7 @@ class GuardedPlanner(Planner):
         self.practical.restart()
 
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
-        """Practical while the credit lasts; certified otherwise."""
+        """Return a practical attempt if the guard allows it, otherwise a certified one."""
         samples = self.need.collected
         self.account(t - 1, samples, walked=True)
         if self._until is not None and (samples > self._until[0] or self._steps[CERTIFIED] >= self._until[1]):
@@ -228,7 +229,7 @@ class GuardedPlanner(Planner):
         return self._attempt_certified(s, t)
 
     def _value_episodes(self, s: int, t: int) -> GivenUp | None:
-        """Value this episode, if it was not yet, and the ones to come."""
+        """Compute the value of this episode, if that was not done yet, and of later ones."""
         need, model = self.need, self.model
         samples, all_states = need.collected, model.num_states <= VALUED_STATES
         goals = (need.unmet_states, need.version)
@@ -247,7 +248,7 @@ class GuardedPlanner(Planner):
             nothing = (need.unmet_items > 0) | np.isinf(values)
             need.credit_at[:] = np.where(nothing, 0.0, np.maximum(CREDITED * values - 1, 0.0))
             self._valued_samples = samples
-            if credited:  # this episode was, when it began
+            if credited:  # this episode was credited when it began
                 self._valued_at = samples
                 return None
         if self._valued_at == samples:
@@ -262,12 +263,12 @@ class GuardedPlanner(Planner):
         return None
 
     def _allowed(self) -> int:
-        """Practical steps that may be made now."""
+        """Return the number of practical steps that the guard allows now."""
         practical, certified = self._steps
         return math.floor(min(self.options.kappa * (self._credit + certified), float(2**53))) - practical
 
     def _attempt_practical(self, s: int, t: int) -> Attempt | GivenUp:
-        self.certified.restart()  # what is walked now is none of its attempts
+        self.certified.restart()  # the next walk does not belong to a certified attempt
         try:
             answer = self.practical.attempt(s, t)
         except InputError:

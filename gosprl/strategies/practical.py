@@ -1,20 +1,20 @@
-"""The practical plan: near the fluid limit, without a promise (`gosprl.strategies.guarded` adds one).
+"""The practical plan: often near the fluid limit, without a guarantee (`gosprl.strategies.guarded` adds one).
 
-Walk by shortest paths to under-sampled states in sets a few hundredths as wide as those that hold, sample whatever is
-needed wherever the walk comes, and choose among goals by the prices of the fluid program.
+The walk follows shortest paths to under-sampled states, planned in sets that are scaled to a small part of their width.
+It takes needed samples wherever it is, and chooses among goals by the prices of the fluid program.
 
-1. In an under-sampled state, sample: of the actions still needed the one with the fewest visits, so that all are known
-   early. By the program's duals (`gosprl.planning.fluid`) any needed sample is as good as any other, to first order: it
-   has to be taken some time. Only steps without a needed sample cost anything.
-2. In a state that has all it needs, walk to one that does not. Nearest first, as in Algorithm 1, uses up what is near
-   and keeps what is far for the end. The program's potential v says how much cheaper the rest is from one state than
-   from another, given all that is still to be collected; so ending at a goal g costs v(g) - min v, on top of the steps
-   there. Where the program circulates far from the walk, the potential is flat, and the way is the shortest.
-3. Plan anew when a state got all it needs, when a count has doubled, or where the last plan did not look.
+1. In an under-sampled state, take the needed action with the fewest visits, so that all actions are known early. By the
+   duals of the program (`gosprl.planning.fluid`), any needed sample is as good as any other, to first order: it has to
+   be taken at some time. Only steps without a needed sample cost anything.
+2. In a state whose need is met, walk to an unmet state. The nearest goal first, as in Algorithm 1, would leave all far
+   goals for the end. The potential v of the program is the difference between states in the cost of collecting all
+   missing samples. So ending at a goal g costs v(g) - min v, in addition to the steps of the path. Where the program
+   circulates far from the walk, the potential is constant, and the shortest path is taken.
+3. Plan again when the need of a state is met, when a count has doubled, or in states that the last plan does not cover.
 
-The program is solved for the counts as they are, with what each row's set leaves to unseen successors going where the
-program likes, and again after some of the steps that it foresees. Up to FLUID_STATES states; beyond, by shortest
-paths alone, planned where the walk is (`gosprl.planning.focus`).
+The program is solved for the current counts; the mass of unseen successors in each row's set may go to any state. It is
+solved again after a part of the steps that it predicts. With more than FLUID_STATES states there is no program, only
+shortest paths, planned around the current state (`gosprl.planning.focus`).
 
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
@@ -39,19 +39,19 @@ from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
-PSEUDO = 0.1  # samples of every candidate that a row is taken to have, where successors are known
+PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 
 
 class NarrowKL(KL):
-    """Narrow sets for planning; where every sample brings another successor, more of them are expected.
+    """Narrow sets for planning, with more unseen mass for rows whose successors are mostly new.
 
-    Of the next sample's chance to bring a new one, the number of successors seen once over the visits is the usual
-    estimate (Good and Turing). Two of them less are taken here, so that rare events of few kinds do not count; and that
-    mass is spread over all states, not given to the best.
+    The Good-Turing estimate of the probability of a new successor is the number of successors seen once, divided by the
+    visits. Here this number is reduced by two, so that a few kinds of rare events do not count, and the mass is spread
+    over all unseen states instead of given to the best one.
     """
 
     def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
-        """Return the sets of the given rows (default: all), in their order."""
+        """Return the sets of `rows` [n] in this order; None: of all R rows."""
         sets = super().intervals(model, rows)
         if model.closed:
             return sets
@@ -72,15 +72,15 @@ class Practical(Strategy):
     Parameters
     ----------
     delta, scale
-        Level and width multiplier of the `kl` sets that paths are planned in.
+        Level and width multiplier of the `kl` sets that paths are planned with.
     successors
-        Which next states are possible at all, as in `EmpiricalModel.restrict`.
+        Candidates for the next states, as in `EmpiricalModel.restrict`.
     dynamics
         The true `TabularMDP`: plan with known dynamics, nothing is learnt.
     reach
-        Give up states whose optimistic distance, in sets of level delta that hold, exceeds it.
+        Give up states whose optimistic distance, in unscaled sets of level delta, exceeds it.
     fluid
-        Whether to price goals by the fluid program; by default up to 500 states.
+        Whether to price goals by the fluid program; None: if there are at most 500 states.
     """
 
     delta: float = 0.1
@@ -99,14 +99,14 @@ class Practical(Strategy):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
 
     def paths(self) -> Gosprl:
-        """Return the shortest paths that the walk takes."""
+        """Return the options of the shortest paths that the walk takes."""
         if self.dynamics is not None:
             return Gosprl(dynamics=self.dynamics, successors=self.successors, duplicate_start=False)
         sets = NarrowKL(self.delta, self.scale)
         return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
 
     def certifier(self) -> Gosprl:
-        """Return what decides that states are beyond `reach`: the same with sets that hold."""
+        """Return the options of the planner, with unscaled sets, that decides which states are beyond `reach`."""
         return Gosprl(self.delta, successors=self.successors, dynamics=self.dynamics, reach=self.reach)
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "PracticalPlanner":
@@ -122,7 +122,7 @@ class PracticalPlanner(Planner):
     Parameters
     ----------
     certifier
-        Decides what is beyond its `reach`; None: nothing is.
+        Decides which states are beyond its `reach`; None: no states are.
     """
 
     def __init__(
@@ -142,9 +142,9 @@ class PracticalPlanner(Planner):
         self._paths = GosprlPlanner(options.paths(), model, need, rng)
         self._certifier = certifier
         self._plan: Attempt | None = None
-        self._made = (0, 0, 0)  # of model and need, when the plan was made: see `_is_stale`
+        self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
         self._no_goals = np.zeros(S, dtype=bool)
-        # without a plan: hand back in states that have all they need
+        # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
         self._basis: Any = None
@@ -152,27 +152,27 @@ class PracticalPlanner(Planner):
 
     @property
     def may_give_up(self) -> bool:  # type: ignore[override]
-        """If asked for states within reach only, or by what is known of the successors."""
+        """True with `reach`, or if the paths' sets may have no path to a goal."""
         return self._certifier is not None or self._paths.may_give_up
 
     @property
     def guarantee(self) -> Guarantee:
-        """None, unless the dynamics are known."""
+        """There is none, unless the dynamics are known."""
         known = self.options.dynamics is not None
         return Guarantee(known=True) if known else Guarantee.heuristic(f"scale {self.options.scale:g}")
 
     @property
     def work(self) -> dict[str, float]:
-        """Of the paths, and the programs solved."""
+        """The work of planning the paths, and the number of programs solved."""
         return {**self._paths.work, "programs": self.programs}
 
     @property
     def given_up(self) -> dict[int, str]:
-        """States given up so far, and which test said so."""
+        """States given up so far, and the test that decided it."""
         return self._paths.given_up if self._certifier is None else {**self._paths.given_up, **self._certifier.given_up}
 
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
-        """Sample where something is needed, walk to where it is elsewhere."""
+        """Sample here if a sample is needed here, otherwise walk to an under-sampled state."""
         if self._plan is not None and self._is_stale(self._plan):
             self._plan = None
         if self._can_sample(s):
@@ -192,12 +192,12 @@ class PracticalPlanner(Planner):
         certifier = self._certifier
         if certifier is None or isinstance(planned, GivenUp) or self._paths.value <= (certifier.options.reach or 0):
             return planned
-        # sets that hold are wider: only where these paths are too long can the certified ones be
+        # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
         return certifier.beyond_reach(s, t) or planned
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:
-        """For a tenth of the steps made so far, so that a requirement that changes is evaluated in time."""
+        """Limit an attempt to a tenth of the steps so far, so that a changing requirement is evaluated in time."""
         return replace(attempt, horizon=max(10, t // 10))
 
     def _is_stale(self, plan: Attempt) -> bool:
@@ -213,9 +213,9 @@ class PracticalPlanner(Planner):
         return bool(self._under_sampled(begin, end, self.model.counts.visits, self.need.pair) >= 0)
 
     def _price(self, s: int, t: int) -> None:
-        """Solve the program again, if it is time or more is missing than it knew of.
+        """Solve the program again if it is due, or if far more samples are missing than at the last time.
 
-        That is after a fifth of the steps that it foresees, or 150 if that is less, or at least three in a hundred.
+        It is due after a fifth of the steps that it predicted, at most STEPS of them, but at least 3 percent.
         """
         use, missing = self.options.fluid, float(self.need.missing)
         if use is None:

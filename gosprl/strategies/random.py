@@ -1,4 +1,4 @@
-"""The random walk: every existing action with the same probability. The baseline of all strategies."""
+"""The random walk, a baseline: every existing action has the same probability."""
 
 from dataclasses import dataclass
 
@@ -31,11 +31,11 @@ class RandomPlanner(Planner):
 
     @property
     def guarantee(self) -> Guarantee:
-        """None."""
+        """There is none."""
         return Guarantee.none("a random walk")
 
     def attempt(self, s: int, t: int) -> Attempt:
-        """Return the same policy at all times, except for the actions that turned out not to exist."""
+        """Return the uniform policy over the actions that are enabled so far."""
         enabled, rows = self.model.enabled, self.model.rows
         number = np.add.reduceat(enabled.astype(float), rows.ptr[:-1])
         policy = np.where(enabled, 1 / number[rows.state], 0.0)

@@ -1,7 +1,7 @@
 """Appendix "Lower Bound": lower bounds on the steps to collect samples, on the families of `gosprl.envs.lower_bounds`.
 
-As everywhere in this library, a sample of a state is an action taken there. So the steps include the action taken in
-the state of the last sample.
+In this library, a sample of a state is an action taken there. So the steps include the action taken in the state of the
+last sample.
 """
 
 import math

@@ -181,7 +181,7 @@ def test_elimination_drops_what_is_below_another_and_asks_for_a_fifth_more():
         assert rule.done == (upper[0] < lower[1])
     assert rounds[:4] == [1, 2, 3, 4]
     assert all(now == max(2, math.ceil(1.2 * before)) for before, now in itertools.pairwise(rounds))
-    assert (rule.dropped, rule.best, rule.left.tolist()) == ([0], 1, [False, True])
+    assert (rule.dropped, rule.best, rule.remaining.tolist()) == ([0], 1, [False, True])
 
 
 @pytest.mark.parametrize("kind", [lambda mdp: mdp, TabularEnv], ids=["mdp", "env"])

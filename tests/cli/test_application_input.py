@@ -30,7 +30,7 @@ from gosprl.cli import applications as cli_applications
         (["estimate-model", "riverswim6", "--eta", 1, "--rewards", "x.npy"], "--rewards"),
         (["estimate-diameter", "riverswim6", "--epsilon", -1], "epsilon: "),
         (["estimate-diameter", "riverswim6", "--epsilon", 1, "--rule", "best"], "rule: .*certified, doubling, paper"),
-        (["explore-all-goals", "riverswim6", "--epsilon", 1], "c_min, theta: .*never arrives"),
+        (["explore-all-goals", "riverswim6", "--epsilon", 1], "c_min, theta: .*never reaches"),
         (["explore-all-goals", "riverswim6", "--epsilon", 1, "--theta", 0.5], "theta: expected a number >= 1"),
         (["explore-all-goals", "riverswim6", "--epsilon", 1, "--c-min", 2], r"c_min: .*in \[0, 1\], got 2"),
         (["learn-policy", "riverswim6", "--gamma", 1, "--epsilon", 1], "gamma: .*got 1.0"),

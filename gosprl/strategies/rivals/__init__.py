@@ -1,1 +1,1 @@
-"""Other strategies of the literature, for comparison."""
+"""Strategies from the literature, for comparison."""

@@ -4,15 +4,16 @@ The objective is the entropy of the frequencies lambda(s, a) = N(s, a) / t, smoo
 
     H(lambda) = - sum_{s,a} (lambda + mu) log(lambda + mu),      dH / d lambda(s, a) = - 1 - log(lambda(s, a) + mu)
 
-Online Frank-Wolfe: each episode follows the policy with the largest optimistic average of the gradient at the present
-frequencies. An episode ends when a count doubles, or when the gradient has moved too far (his "gradient threshold").
+Online Frank-Wolfe: each episode follows the policy with the largest optimistic average of the gradient at the current
+frequencies. An episode ends when a count doubles, or when the gradient changed too much (the "gradient threshold").
 
-What the source leaves open, or has otherwise. mu: without it the gradient of a pair never visited is infinite; here a
-hundredth of the frequency that every pair would have if all had the same, so that rare pairs stand out by how rare
-they are. The threshold: he adds up the gradient's changes, step by step, and stops at some Q; here Q bounds the change
-of any one component since the episode began. That can be said beforehand, as numbers of visits and of steps, so a walk
-stays one compiled call. (A pair visited at every step moves fastest; one not visited by log(t' / t) at most until time
-t'.) Smaller mu and Q cost more plans and mostly save steps (evidence/results/rivals.md).
+Choices that the source does not make, or makes differently. mu: without it the gradient of a pair never visited is
+infinite; here it is a hundredth of the frequency 1 / P of uniform visits to P pairs, so that the gradient distinguishes
+rare pairs by how rare they are. The threshold: the source adds up the gradient's changes, step by step, and stops at
+some Q; here Q bounds the change of each component since the episode began. This bound is known in advance, as numbers
+of visits and of steps, so a walk is one compiled call. (The component of a pair visited at every step changes fastest;
+that of a pair not visited changes by at most log(t' / t) until time t'.) Smaller mu and Q cost more plans and mostly
+save steps (evidence/results/rivals.md).
 """
 
 from dataclasses import dataclass
@@ -28,14 +29,16 @@ from gosprl.strategies.rivals.optimistic import Optimistic
 
 @dataclass(frozen=True)
 class MaxEnt(Optimistic):
-    """Frank-Wolfe on the entropy of the visits; what is needed does not matter to it.
+    """Frank-Wolfe on the entropy of the visits; it does not use the need.
 
+    Parameters
+    ----------
     delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
     mu
-        What is added to the frequencies, as a part of that of one pair if all had the same.
+        The number added to the frequencies, in units of 1 / (number of pairs).
     drift
-        Q: how far a component of the gradient may move in an episode.
+        Q: the largest change of a component of the gradient in an episode.
     """
 
     mu: float = 0.01
@@ -51,7 +54,7 @@ class MaxEnt(Optimistic):
         return np.asarray(-1 - np.log(self._smoothed(model, t)))
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
-        """Return the visits n, all at once, at which (N + n) / (t + n) + mu is exp(Q) times what it is now."""
+        """Return the limits N + n [R], with n the successive visits that multiply N / t + mu by exp(Q)."""
         N, made = model.visits, max(1, t - 1)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             most = self._smoothed(model, t) * np.exp(self.drift) - self.mu / len(N)
@@ -59,10 +62,10 @@ class MaxEnt(Optimistic):
         return np.minimum(super().limit(model, need, t), N + np.minimum(n, 2.0**53).astype(np.int64))
 
     def horizon(self, t: int) -> int:
-        """Return the steps h at which (t - 1 + h) / (t - 1) is exp(Q): without visits, a frequency falls by that."""
+        """Return the steps h with (t - 1 + h) / (t - 1) = exp(Q): without visits, a frequency falls by this factor."""
         with np.errstate(over="ignore"):
             return int(min(max(1.0, max(1, t - 1) * np.expm1(self.drift)), 2.0**53))
 
     def _smoothed(self, model: EmpiricalModel, t: int) -> NDArray[np.float64]:
-        """[R] lambda + mu: the part of the t - 1 visits so far that each pair had, and a little more."""
+        """Return lambda + mu [R], with lambda the frequencies of the t - 1 visits so far."""
         return np.asarray(model.visits / max(1, t - 1) + self.mu / len(model.rows))

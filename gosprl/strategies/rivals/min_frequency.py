@@ -1,18 +1,18 @@
 """MinFrequency: maximise the least frequency F(lambda) = min lambda(s, a) ("Leveraging MaxEnt" in the appendix).
 
-F is concave but not smooth, so the paper points to mirror descent (Cheung 2019, section 5) instead of Frank-Wolfe:
-F(lambda) = min over theta in the simplex of <theta, lambda>, and theta follows by exponential weights, so that what was
-visited most weighs least:
+F is concave but not smooth, so the paper refers to mirror descent (Cheung 2019, section 5) instead of Frank-Wolfe:
+F(lambda) = min over theta in the simplex of <theta, lambda>, and theta is updated by exponential weights, so that the
+pairs with the most visits have the least weight:
 
     theta(s, a) ~ exp(-eta N(s, a)).
 
 Each episode follows the policy with the largest optimistic average of theta, until a count doubles or a component of
-log theta has moved by more than Q.
+log theta has changed by more than Q.
 
-Where the paper leaves a choice. Needs: F is the least lambda / b, so that what needs twice as much is to be visited
-twice as often; N above counts in units of the pair's need over the mean need, and what needs nothing earns nothing. A
-need of a state is one item that all its pairs serve. eta = sqrt(K log(1 + K) / t) for K items: about the rate for which
-the regret of exponential weights is least if each step costs one item 1, and an item is met with probability about
+Choices that the paper does not make. Needs: F is the least lambda / b, so that a pair with twice the need is visited
+twice as often; N above is measured in units of the pair's need over the mean need, and pairs that need nothing have no
+reward. The need of a state is one item, which samples of all its pairs serve. eta = sqrt(K log(1 + K) / t) for K items:
+about the rate with the least regret of exponential weights, if each step costs one item 1, each with probability about
 1 / K.
 """
 
@@ -31,12 +31,14 @@ from gosprl.strategies.rivals.optimistic import Optimistic
 class MinFrequency(Optimistic):
     """Mirror descent on the least frequency.
 
+    Parameters
+    ----------
     delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
     rate
-        Multiplies eta.
+        Multiplier of eta.
     drift
-        Q: how far a component of log theta may move in an episode.
+        Q: the largest change of a component of log theta in an episode.
     """
 
     rate: float = 1.0
@@ -48,7 +50,7 @@ class MinFrequency(Optimistic):
         _checks.positive("drift", self.drift)
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
-        """Return theta of the items that a row serves, relative to the largest [R]."""
+        """Return the sum of theta over the items that each row serves, relative to the largest theta [R]."""
         pair, state, mean = need.pair > 0, need.state > 0, self._mean(need)
         by_pair = np.where(pair, model.visits / np.where(pair, need.pair, 1), np.inf) * mean
         by_state = np.where(state, need.state_visits / np.where(state, need.state, 1), np.inf) * mean
@@ -57,7 +59,7 @@ class MinFrequency(Optimistic):
         return np.asarray(np.exp(-eta * (by_pair - least)) + np.exp(-eta * (by_state - least))[model.rows.state])
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
-        """Return the visits [R] beyond which an episode ends: also when log theta has moved by Q."""
+        """Return the visits [R] beyond which an episode ends: a count doubled, or log theta changed by Q."""
         least = np.where(need.pair > 0, need.pair, np.inf)
         needed = np.minimum(least, np.where(need.state > 0, need.state, np.inf)[model.rows.state])
         allowed = np.minimum(self.drift / self._eta(need, t) * needed / self._mean(need), 2.0**53)

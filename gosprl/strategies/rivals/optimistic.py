@@ -1,9 +1,9 @@
-"""What the rivals share: episodes of an average-reward policy, optimistic in the same confidence sets as GOSPRL.
+"""The base of the rivals: episodes of an average-reward policy, optimistic in the same confidence sets as GOSPRL.
 
-An episode, as in UCRL2B: set rewards from the counts and the need as they are, plan for the largest optimistic gain to
-a precision of 1 / t of the rewards' range, and follow the policy until some pair's visits in the episode reach
-max(1, N), N those before it. (UCRL2 asks for 1 / sqrt(t); with few needed pairs left the gains themselves are as small
-as that, so the rivals are given the better plans.) A rival defines only the rewards, and may end episodes sooner.
+An episode, as in UCRL2B: set rewards from the current counts and need, plan for the largest optimistic gain to a
+precision of 1 / t of the rewards' range, and follow the policy until the visits of some pair in the episode reach
+max(1, N), with N its visits before. (UCRL2 uses 1 / sqrt(t). When few pairs are still needed, the gains themselves are
+as small as that, so the rivals get more precise plans.) A rival defines only the rewards, and may end episodes sooner.
 """
 
 from abc import abstractmethod
@@ -42,15 +42,15 @@ class Optimistic(Strategy):
 
     @abstractmethod
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
-        """[R] what to maximise the average of, at time t."""
+        """Return the rewards [R] of an episode that starts at time t."""
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
-        """[R] visits beyond which an episode begun at time t ends."""
+        """Return the visits [R] beyond which an episode that starts at time t ends."""
         N = model.visits
         return np.asarray(N + np.maximum(N, 1) - 1)
 
     def horizon(self, t: int) -> int:
-        """Return the steps after which it ends."""
+        """Return the largest number of steps of an episode that starts at time t."""
         return UNLIMITED
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "OptimisticPlanner":
@@ -69,18 +69,18 @@ class OptimisticPlanner(Planner):
 
     @property
     def guarantee(self) -> Guarantee:
-        """None."""
+        """There is none."""
         return Guarantee.none(f"the heuristic {type(self.options).__name__}")
 
     @property
     def work(self) -> dict[str, float]:
-        """Plans, all of them for all states, and sweeps."""
+        """Numbers of plans, all of them for all states, and of sweeps."""
         return {"plans": self.planner.plans, "full": self.planner.plans, "sweeps": self.planner.sweeps}
 
     def attempt(self, s: int, t: int) -> Attempt:
         """Plan an episode."""
         options, model, need = self.options, self.model, self.need
-        t = 1 + int(model.visits.sum())  # with what was there before, and resets: frequencies add up to one
+        t = 1 + int(model.visits.sum())  # includes earlier data and resets, so that frequencies sum to one
         reward = options.reward(model, need, t)
         spread = float(np.ptp(reward[model.enabled]))
         precision = (spread or 1.0) / t  # if all rewards are the same, so are all gains
@@ -90,10 +90,10 @@ class OptimisticPlanner(Planner):
 
 
 def gaps(model: EmpiricalModel, need: Need) -> NDArray[np.int64]:
-    """[R] samples that a row can still bring, negative where there are more than needed.
+    """Return the missing samples of each row [R]; negative if there are more than needed.
 
-    The gap b(s, a) - N(s, a) of the pair or, where only the state has a need, b(s) - N(s); the larger one of both, and
-    with no need at all -N(s, a).
+    This is b(s, a) - N(s, a) if only the pair has a need, b(s) - N(s) if only the state has one, the larger of both if
+    both have, and -N(s, a) if none has.
     """
     state_of = model.rows.state
     pair, state = need.pair - model.visits, (need.state - need.state_visits)[state_of]

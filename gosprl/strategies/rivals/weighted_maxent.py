@@ -1,13 +1,13 @@
-"""WeightedMaxEnt (Tarbouriech et al. 2020): MaxEnt whose terms weigh as much as a pair's next state is uncertain.
+"""WeightedMaxEnt (Tarbouriech et al. 2020): MaxEnt with weights by the uncertainty of each pair's next state.
 
 The objective is - sum_{s,a} V+(s, a) (lambda + mu) log(lambda + mu), with an optimistic estimate of the sum of the
 standard deviations of the next state's indicators,
 
     V+(s, a) = sum_s' min(1/2, sqrt(p_hat (1 - p_hat)) + c),      c = scale sqrt(2 log(2 S A N / delta) / N),
 
-so that pairs with noisy transitions are visited more. c is the usual confidence bound of an empirical standard
-deviation (Maurer and Pontil), with the logarithm of our Bernstein sets and scaled like them; the source's own constant
-could not be had. Weights are those of the beginning of an episode; the rest is as in `gosprl.strategies.rivals.maxent`.
+so that pairs with noisy transitions are visited more. c is the confidence bound of an empirical standard deviation
+(Maurer and Pontil), with the logarithm and the scale of our Bernstein sets; the constant of the source was not
+available. Weights are fixed at the start of an episode; the rest is as in `gosprl.strategies.rivals.maxent`.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,14 @@ from gosprl.strategies.rivals.maxent import MaxEnt
 
 @dataclass(frozen=True)
 class WeightedMaxEnt(MaxEnt):
-    """Frank-Wolfe on the entropy of the visits, weighted by how noisy transitions are.
+    """Frank-Wolfe on the entropy of the visits, weighted by the noise of transitions.
 
+    Parameters
+    ----------
     delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
     mu, drift
-        As of `maxent`.
+        As in `MaxEnt`.
     """
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
@@ -35,7 +37,7 @@ class WeightedMaxEnt(MaxEnt):
         return self.weights(model) * super().reward(model, need, t)
 
     def weights(self, model: EmpiricalModel) -> NDArray[np.float64]:
-        """[R] V+."""
+        """Return the weights V+ [R]."""
         S, ptr, _, count, _ = model.num_states, *model.stored()
         N, length = np.maximum(1, model.visits), np.diff(ptr)
         c = self.scale * np.sqrt(2 * np.log(2 * S * model.num_actions * N / self.delta) / N)

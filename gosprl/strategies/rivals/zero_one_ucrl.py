@@ -1,8 +1,8 @@
-"""0/1-UCRL (section "Experiments" and the appendix "Leveraging UCRL"): UCRL2B that earns 1 for what is under-sampled.
+"""0/1-UCRL (section "Experiments" and the appendix "Leveraging UCRL"): UCRL2B with reward 1 for under-sampled pairs.
 
-Rewards are 1 for under-sampled pairs (for all pairs of an under-sampled state, where states have needs) and 0 for
-others. They are those of the beginning of the episode, as UCRL2B has it: a policy is followed until a count doubles,
-even if the pair that it was after has all it needs by then. The paper does not say otherwise; `renew` does.
+Rewards are 1 for under-sampled pairs (for all pairs of an under-sampled state, if states have needs) and 0 for others.
+They are fixed at the start of an episode, as in UCRL2B: a policy is followed until a count doubles, even if the need of
+its target pair is met before. The paper does not specify this; `renew` changes it.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,12 @@ from gosprl.strategies.rivals.optimistic import Optimistic, gaps
 class ZeroOneUCRL(Optimistic):
     """UCRL2B with reward 1 for under-sampled pairs and 0 for others.
 
+    Parameters
+    ----------
     delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
     renew
-        End an episode also when a pair has all it needs: the rewards are never stale, at the price of more plans.
+        End an episode also when the need of a pair is met: rewards are always current, but there are more plans.
     """
 
     renew: bool = False
@@ -38,6 +40,6 @@ class ZeroOneUCRL(Optimistic):
         return (gaps(model, need) > 0).astype(float)
 
     def limit(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.int64]:
-        """Return the visits [R] beyond which an episode ends; with `renew`, also when a pair has all it needs."""
+        """Return the visits [R] beyond which an episode ends; with `renew`, also when the need of a pair is met."""
         limit, gap = super().limit(model, need, t), gaps(model, need)
         return np.where(gap > 0, np.minimum(limit, model.visits + gap - 1), limit) if self.renew else limit

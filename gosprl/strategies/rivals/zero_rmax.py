@@ -1,18 +1,17 @@
 """Zero-RMax: R-max without rewards (Brafman and Tennenholtz 2002; Jin et al. 2020; discussed in the appendix).
 
-A state is known when it has all the samples it needs. A known state earns nothing, an unknown one earns 1 and is as
-good as the end of the search: so the values are E[gamma^tau], tau the steps to an unknown state, in the empirical
-model. In an unknown state, the needed action with the fewest visits is taken. A plan is kept until a state becomes
-known, or a count has doubled.
+A state is known when its need is met. A known state has reward 0; an unknown state has reward 1 and ends the search. So
+the values are E[gamma^tau] in the empirical model, with tau the steps to an unknown state. In an unknown state, the
+needed action with the fewest visits is taken. A plan is kept until a state becomes known, or a count has doubled.
 
 This is an adaptation: R-max's number m of visits is the need, there are no episodes of fixed length, and estimates use
-all visits, not the first m. gamma is the user's guess at how far things are; nothing here knows D. A pair of a known
-state that was never tried (one that needs nothing) may lead anywhere. With small needs the empirical model is often
-wrong, and no unknown state can be reached in it: R-max alone would be stuck. Then m was too small, and for this time
-states with an action tried less than 1, 3, 7, ... times are unknown, too: as few times as brings one within reach.
+all visits, not the first m. gamma is the user's guess of the distances; the method does not know D. An untried pair of
+a known state (one that needs nothing) may lead anywhere. With small needs the empirical model is often wrong, and may
+have no path to an unknown state, so that R-max alone would make no progress. Then m was too small. For this attempt,
+states with an action tried less than 1, 3, 7, ... times are unknown as well: the first number that gives a path.
 
-Discounting is planned as a shortest path: every step ends in an unknown state with probability 1 - gamma, by its own.
-The sets below say just that; nature, optimistic, gives the free mass to a goal.
+Discounting is planned as a shortest path: every step ends in an unknown state with probability 1 - gamma. The sets
+below contain exactly this; nature is optimistic and gives the free mass to a goal.
 """
 
 from dataclasses import dataclass
@@ -30,17 +29,17 @@ from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, Planner, Strategy
 
 PRECISION = 1e-6  # of plans, in steps
-WITHIN_REACH = 1e-5  # E[gamma^tau] from which on; PRECISION allows an error of a tenth of it
+WITHIN_REACH = 1e-5  # least E[gamma^tau] for which there counts as a path; PRECISION allows an error of a tenth of it
 
 
 @dataclass(frozen=True)
 class Discounted(Confidence):
-    """gamma p_hat, and the rest of the mass wherever it is best; anything for a pair never visited."""
+    """Sets with gamma p_hat and the rest of the mass anywhere; all distributions for a pair never visited."""
 
     gamma: float
 
     def intervals(self, model: EmpiricalModel, rows: NDArray[np.int64] | None = None) -> Intervals:
-        """Return the sets of the given rows (default: all), in their order."""
+        """Return the sets of `rows` [n] in this order; None: of all R rows."""
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
         lower = self.gamma * count / np.repeat(np.maximum(1, visits), np.diff(ptr))
@@ -50,12 +49,12 @@ class Discounted(Confidence):
 
 @dataclass(frozen=True)
 class ZeroRMax(Strategy):
-    """Walk to unknown states, sooner rather than later, in the empirical model.
+    """Walk to unknown states, by discounted plans in the empirical model.
 
     Parameters
     ----------
     gamma
-        The discount, in (0, 1): unknown states much more than 1 / (1 - gamma) steps away hardly count.
+        The discount, in (0, 1): unknown states much more than 1 / (1 - gamma) steps away have almost no weight.
     """
 
     gamma: float = 0.99
@@ -79,12 +78,12 @@ class ZeroRMaxPlanner(Planner):
 
     @property
     def guarantee(self) -> Guarantee:
-        """None."""
+        """There is none."""
         return Guarantee.none("a reward-free adaptation of R-max")
 
     @property
     def work(self) -> dict[str, float]:
-        """Plans, all of them for all states."""
+        """Number of plans, all of them for all states."""
         return {"plans": self.space.plans, "full": self.space.plans}
 
     def attempt(self, s: int, t: int) -> Attempt:

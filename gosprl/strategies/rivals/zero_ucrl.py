@@ -1,7 +1,7 @@
-"""0-UCRL (section "Experiments" and the appendix "Leveraging UCRL"): UCRL2B without rewards but for their uncertainty.
+"""0-UCRL (section "Experiments" and the appendix "Leveraging UCRL"): UCRL2B with only the uncertainty of a reward.
 
-The reward of a pair is ([N(s, a) - b(s, a)]^+)^(-1/2), as large as the uncertainty of a reward seen N - b times. The
-paper leaves [x]^+ open; here it is max(1, x), as its N^+: under-sampled pairs earn 1, others less and less.
+The reward of a pair is ([N(s, a) - b(s, a)]^+)^(-1/2), the order of the uncertainty of a reward seen N - b times. The
+paper does not define [x]^+; here it is max(1, x), as its N^+: under-sampled pairs have reward 1, others less and less.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,10 @@ from gosprl.strategies.rivals.optimistic import Optimistic, gaps
 class ZeroUCRL(Optimistic):
     """UCRL2B with reward max(1, N - b)^(-1/2).
 
+    Parameters
+    ----------
     delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or an object) and width multiplier of the confidence sets.
+        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
     """
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
