@@ -244,6 +244,7 @@ class TabularMDP:
             from gosprl.mdp.graph import components
 
             self._components = components(self)
+            self._components.flags.writeable = False  # every caller gets the same array
         return self._components
 
     def reachable(self, s: int) -> NDArray[np.bool_]:

@@ -40,7 +40,7 @@ class WeightedMaxEnt(MaxEnt):
         """Return the weights V+ [R]."""
         S, ptr, _, count, _ = model.num_states, *model.stored()
         N, length = np.maximum(1, model.visits), np.diff(ptr)
-        c = self.scale * np.sqrt(2 * np.log(2 * S * model.num_actions * N / self.delta) / N)
+        c = self.scale * np.sqrt(2 * np.log(2.0 * S * model.num_actions * N / self.delta) / N)
         p_hat, row = count / np.repeat(N, length), np.repeat(np.arange(len(N)), length)
         seen = np.minimum(0.5, np.sqrt(p_hat * (1 - p_hat)) + c[row])
         unseen = 0 if model.closed else S - length
