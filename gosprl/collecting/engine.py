@@ -7,6 +7,7 @@ that are stepped through and ask/tell call these methods one by one; a `TabularM
 """
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from gosprl.collecting import rules
 from gosprl.collecting.record import Record
 from gosprl.collecting.rules import INVALID_ROW
 from gosprl.errors import GosprlError, InputError
-from gosprl.strategies.base import Attempt
+from gosprl.strategies.base import UNLIMITED, Attempt
+from gosprl.systems.base import Outcome, Start
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,15 +42,16 @@ class Engine:
         the planner and clears it.
     """
 
-    def __init__(self, record: Record, rng: np.random.Generator) -> None:
-        self.record, self.rng = record, rng
-        self._num_states = record.model.num_states
+    def __init__(self, record: Record, rng: np.random.Generator, horizon: int = UNLIMITED) -> None:
+        self.record, self.rng, self.horizon = record, rng, horizon
+        self.age = 0  # steps of the episode
         self.state: int | None = None
         self.attempt: Attempt | None = None
         self.made = 0
         self.broken = True
         self.interrupted = False
         self.components: NDArray[np.int64] | None = None  # [S] of a system that knows them: `System.components`
+        self._offered: Sequence[int] | None = None  # the actions offered now, in a state that does not always do that
         self._moved = False  # whether the attempt made a transition, be it a reset
         self._rows_of_policy = True
 
@@ -66,16 +69,33 @@ class Engine:
         self.attempt, self.broken = None, True
 
     @property
-    def at_terminal(self) -> bool:
-        """Whether the walk is in a terminal state, from where only a reset leads on."""
+    def at_reset(self) -> bool:
+        """Whether an episode has ended, so that only a reset leads on."""
         return self.state is not None and bool(self.record.model.terminal[self.state])
 
-    def start(self, s: int) -> None:
-        """Put the walk into s: it begins there, or goes on there without a transition."""
+    def start(self, key: Any, actions: Sequence[int] | None, *, by_reset: bool) -> None:
+        """Put the walk where an observation is made: it begins there, or goes on there without a transition.
+
+        Parameters
+        ----------
+        key
+            Stands for the observation.
+        actions
+            The actions offered there; None: all.
+        by_reset
+            Whether a reset led there, so that it is a sample of the law of the start.
+        """
         self.break_off()
         self.state = None
-        self.record.start(s)
+        s = self.record.arrive_at(key, actions)
+        if by_reset:
+            self.record.reset(s)
+            self.age = 0
+        self._come_to(s, actions)
+
+    def _come_to(self, s: int, actions: Sequence[int] | None) -> None:
         self.state = s
+        self._offered = actions if s in self.record.model.aliased else None
 
     def choose(self) -> int:
         """Return the row to take in the present state; -1 if the attempt hands back, and then it has ended."""
@@ -87,18 +107,33 @@ class Engine:
         if attempt.sample and need.unmet_items[s]:
             i = rules.under_sampled_row(0, end - begin, record.visits_of(begin, end), need.pair[begin:end].tolist())
             if i >= 0:
-                return begin + int(i)
+                return begin + int(i) if self._offered is None else self._offered_row(begin + int(i))
         if self._rows_of_policy:
             row = int(attempt.policy[s])
         else:
             i = rules.drawn_row(0, end - begin, attempt.policy[begin:end].tolist(), self.rng.random())
             row = INVALID_ROW if i < 0 else begin + int(i)
         if begin <= row < end:
-            return row
+            if self._offered is not None:
+                return self._offered_row(row)
+            if record.model.enabled[row]:
+                return row
+            row = rules.NO_ROW  # planned before it was known what this state offers
         if row != rules.NO_ROW:
             raise self.invalid_row()
         self.hand_back()
         return row
+
+    def _offered_row(self, row: int) -> int:
+        """Return the row, or one with the fewest visits among those that the state offers this time."""
+        model, s = self.record.model, self.state
+        assert s is not None
+        assert self._offered is not None
+        if model.certain[row] or int(model.rows.action[row]) in self._offered:
+            return row
+        begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
+        offered = [r for r in range(begin, end) if int(model.rows.action[r]) in self._offered]
+        return min(offered, key=self.record.visits)
 
     def hand_back(self) -> None:
         """End the attempt: its policy has no row for the present state. An error if it led nowhere at all."""
@@ -121,31 +156,48 @@ class Engine:
             expected, got = f"probabilities of the rows {begin}..{end - 1} of state {s}", str(policy[begin:end])
         return InputError(f"attempt.policy: expected {expected}, got {got}")
 
-    def arrive(self, row: int, s_next: int, reward: float, terminated: bool) -> None:
-        """Write a step by `row` to s_next, and end the attempt if that is a reason to."""
-        s, record, attempt = self.state, self.record, self.attempt
-        record.step(row, s_next, reward, terminated)
-        self.state = s_next
+    def arrive(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None) -> None:
+        """Write a step by `row` to an observation, and end the attempt if that is a reason to."""
+        s, record = self.state, self.record
+        s_next = record.step(row, key, reward, terminated, actions)
+        self._come_to(s_next, actions)
         self.made += 1
+        self.age += 1
         self._moved = True
-        if attempt is not None:
-            self._end_if_over(attempt, row, s, s_next)
+        if self.attempt is not None:
+            self._end_if_over(self.attempt, row, s, s_next)
         else:
             record.flush()  # what is met must be known: no attempt looks at it
 
-    def reset(self, s: int) -> None:
-        """Write a reset from the terminal state, where the walk is, to s."""
+    def reset(self, key: Any, actions: Sequence[int] | None) -> None:
+        """Write what the reset led to."""
         before, attempt = self.state, self.attempt
-        row = int(self.record.model.rows.ptr[before])
         self.state = None
-        self.record.reset(row, s)
-        self.state = s
+        s = self.record.arrive_at(key, actions)
+        self.record.reset(s)
+        self.record.resets += 1
+        self._come_to(s, actions)
+        self.age = 0
         self._moved = True
         if attempt is not None:
-            self._end_if_over(attempt, row, before, s)
+            self._end_if_over(attempt, int(self.record.model.rows.ptr[self.record.model.states.reset]), before, s)
+
+    def quit_episode(self, row: int) -> None:
+        """Take the row that leads to the reset: no step."""
+        s, model = self.state, self.record.model
+        self.record.pass_by(row, model.states.reset)
+        self.state = model.states.reset
+        self.made += 1  # so that an attempt ends
+        self._moved = True
+        if self.attempt is not None:
+            self._end_if_over(self.attempt, row, s, model.states.reset)
 
     def _end_if_over(self, attempt: Attempt, row: int, s: int | None, s_next: int) -> None:
         record, need, label = self.record, self.record.need, self.components
+        if len(attempt.limit) != len(record.model.rows):  # it is about fewer states than there are now
+            record.flush()
+            self.attempt = None
+            return
         visits, met, settled = record.visits(row), False, False
         of_row = visits == need.pair[row]
         if of_row or need.of_states:  # only then can this sample have fulfilled an item
@@ -166,28 +218,35 @@ class Engine:
 
     def follow(self, system: "System", steps: int) -> None:
         """Step through a system until the attempt ends, or for at most `steps` steps."""
-        action, terminal = self.record.model.rows.action, self.record.model.terminal
+        model = self.record.model
         while self.attempt is not None:
-            if terminal[self.state]:
-                self.reset(self.reset_of(system))
+            if model.terminal[self.state]:
+                self.reset(*self.reset_of(system))
             elif steps == 0 or self.interrupted:
                 return
             else:
                 row = self.choose()
                 if row < 0:
                     return
-                s, self.state = self.state, None  # not known while the system is at work
-                state, reward, terminated, truncated = self._checked(system.step(int(action[row])), system)
-                self.state = s
-                try:
-                    self.arrive(row, state, reward, terminated)
-                except GosprlError:  # the step is refused, but made: the walk is there, or an episode has ended
-                    self.state = None if terminated or truncated else state
-                    raise
                 steps -= 1
-                if truncated and not terminated:
-                    self.state = None
-                    self.start(self.reset_of(system))
+                if model.certain[row]:
+                    self.quit_episode(row)
+                else:
+                    self._step(system, row)
+
+    def _step(self, system: "System", row: int) -> None:
+        s, self.state = self.state, None  # not known while the system is at work
+        outcome = self._checked(system.step(int(self.record.model.rows.action[row])), system)
+        self.state = s
+        try:
+            self.arrive(row, outcome.state, outcome.reward, outcome.terminated, outcome.actions)
+        except GosprlError:  # the step is refused, but made: the walk is elsewhere, perhaps in another episode
+            self.state = None
+            raise
+        if not outcome.terminated and (outcome.truncated or self.age >= self.horizon):
+            self.state = None
+            self.start(*self.reset_of(system), by_reset=True)
+            self.record.resets += 1
 
     def walked(self, s: int, steps: int, events: "NDArray[np.int64]") -> None:
         """Write what a compiled walk of `steps` steps to s did not write itself; its steps are counted already."""
@@ -196,30 +255,32 @@ class Engine:
         self._moved = self._moved or steps > 0
         self.record.walk(steps, events)
 
-    def reset_of(self, system: "System") -> int:
-        """Reset a system; the state that it begins in, after checking it."""
+    def reset_of(self, system: "System") -> tuple[Any, Sequence[int] | None]:
+        """Reset a system; (key of the observation, the actions offered), after checking it."""
         before, self.state = self.state, None
-        s = self._index(system.reset(), system, "reset()")
+        answer = system.reset()
+        key, actions = answer if isinstance(answer, Start) else (answer, None)
+        key = self._key(key, system, "reset()")
         self.state = before
-        return s
+        return key, actions
 
-    def _checked(self, outcome: Any, system: "System") -> tuple[int, float, bool, bool]:
+    def _checked(self, outcome: Any, system: "System") -> Outcome:
         """Return what `step` returned, after checking it."""
-        name = type(system).__name__
-        try:
-            state, reward, terminated, truncated = outcome
-        except (TypeError, ValueError):
+        if not (isinstance(outcome, tuple) and len(outcome) in (4, 5)):
             raise InputError(
-                f"system: expected {name}.step to return an Outcome (state, reward, terminated, truncated), got "
-                f"{outcome!r:.80}"
-            ) from None
-        if type(state) is not int or not 0 <= state < self._num_states:
-            state = self._index(state, system, "step()")
-        return state, as_number(reward), bool(terminated), bool(truncated)
+                f"system: expected {type(system).__name__}.step to return an Outcome (state, reward, terminated, "
+                f"truncated, actions), got {outcome!r:.80}"
+            )
+        key, reward, terminated, truncated = outcome[:4]
+        key = self._key(key, system, "step()")
+        return Outcome(key, as_number(reward), bool(terminated), bool(truncated), *outcome[4:])
 
-    def _index(self, state: Any, system: "System", where: str) -> int:
+    def _key(self, key: Any, system: "System", where: str) -> Any:
+        fixed = self.record.model.states.fixed
+        if fixed == 0 or (type(key) is int and 0 <= key < fixed):
+            return key
         name = f"system: the state that {type(system).__name__}.{where} returned"
-        return _checks.index(name, state, self.record.model.num_states, "a state")
+        return _checks.index(name, key, fixed, "a state")
 
 
 def as_number(reward: Any) -> float:

@@ -1,17 +1,15 @@
 """Need: what is needed and not yet there, as strategies read it."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.requirements import Requirement, checked, checked_rows
+from gosprl.collecting.requirements import Requirement, checked, checked_rows, scattered
 from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 from gosprl.model.empirical import EmpiricalModel
 
-if TYPE_CHECKING:
-    pass
-
+MANY = 2**26  # states and rows that a model which grows may come to have
 ALL = 2**62  # samples that no walk will ever bring; the sum over all pairs and states must stay below it
 
 
@@ -41,6 +39,7 @@ class Need:
 
         S, R = model.num_states, len(model.rows)
         self.requirement = requirement
+        self._rows = model.rows
         self.waived: dict[int, str] = {}  # states that nothing is asked of any more, and why
         self.unmet_waived = 0  # how many of them lack samples
         self.ledger = Ledger(
@@ -54,16 +53,39 @@ class Need:
             credit_at=np.zeros(S),
             credit=np.zeros(1),
         )
-        self.pair, self.state = self.ledger.pair, self.ledger.state
-        self.state_visits, self.unmet_items = self.ledger.state_visits, self.ledger.unmet_items
-        self.missing_samples, self.credit_at = self.ledger.missing_samples, self.ledger.credit_at
+        self._name_arrays()
         self._totals = self.ledger.totals
         self.of_states = False  # whether some state has a need of its own
         self._model = model
         self._mark = -1  # of the model, at the last update
-        self._most = ALL // (R + S)
+        self._most = ALL // max(R + S, MANY if model.growing else 0)
         self._exact: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None  # what was asked for, per row and per
         # state, where the ledger has other numbers: waived states, needs beyond `_most`
+
+    def _name_arrays(self) -> None:
+        ledger = self.ledger
+        self.pair, self.state, self.state_visits = ledger.pair, ledger.state, ledger.state_visits
+        self.unmet_items, self.missing_samples = ledger.unmet_items, ledger.missing_samples
+        self.credit_at = ledger.credit_at
+
+    def resize(self) -> None:
+        """Take over the model's number of states and rows; nothing is asked of the new ones yet."""
+        old, rows = self.ledger, self._model.rows
+        S, R, row = rows.num_states, len(rows), rows.places(self._rows)
+        by_state = ("state", "state_visits", "unmet_items", "missing_samples", "credit_at")
+        longer = {name: _padded(getattr(old, name), S) for name in by_state}
+        self.ledger = old._replace(row_state=rows.state, pair=scattered(old.pair, row, R), **longer)
+        self._rows = rows
+        self._name_arrays()
+        if self._exact is not None:
+            self._exact = (scattered(self._exact[0], row, R), _padded(self._exact[1], S))
+        self.requirement.resize(self._model, row)
+
+    def take_offered(self, s: int) -> None:
+        """Ask for nothing that a state does not offer; `asked` and `unmet` still list it."""
+        begin, end = int(self._rows.ptr[s]), int(self._rows.ptr[s + 1])
+        if np.any((self.pair[begin:end] > 0) & ~self._model.enabled[begin:end]):
+            self._take(*self._taken())
 
     @property
     def unmet_states(self) -> int:
@@ -153,9 +175,10 @@ class Need:
 
     def _take(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         ledger = self.ledger
-        exact = not self.waived and max(pair.max(), state.max()) <= self._most
+        enabled = self._model.enabled
+        exact = not self.waived and max(pair.max(), state.max()) <= self._most and not np.any(pair[~enabled])
         self._exact = None if exact else (pair.copy(), state.copy())
-        np.minimum(pair, self._most, out=ledger.pair)
+        np.minimum(np.where(enabled, pair, 0), self._most, out=ledger.pair)
         np.minimum(state, self._most, out=ledger.state)
         if self.waived:
             out = np.fromiter(self.waived, dtype=np.int64)
@@ -174,11 +197,12 @@ class Need:
         pair, state = pair[rows], state[states]
         if min(pair.min(), state.min()) < 0:
             self._checked()  # raises the error that says where
-        if self._exact is None and max(pair.max(), state.max()) > self._most:
+        offered = np.where(self._model.enabled[rows], pair, 0)
+        if self._exact is None and (max(pair.max(), state.max()) > self._most or np.any(offered != pair)):
             self._exact = (ledger.pair.copy(), ledger.state.copy())
         if self._exact is not None:
             self._exact[0][rows], self._exact[1][states] = pair, state
-        ledger.pair[rows], ledger.state[states] = np.minimum(pair, self._most), np.minimum(state, self._most)
+        ledger.pair[rows], ledger.state[states] = np.minimum(offered, self._most), np.minimum(state, self._most)
         if self.waived:
             out = [s for s in states.tolist() if s in self.waived]
             ledger.state[out] = 0
@@ -214,6 +238,11 @@ class Need:
         out["needed"] = np.append(pair[short_rows], state[short_states])
         out["have"] = np.append(visits[short_rows], self.state_visits[short_states])
         return out
+
+
+def _padded(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return an array with zeros at its end, of the given size."""
+    return np.append(array, np.zeros(size - len(array), dtype=array.dtype))
 
 
 def _is_int64(array: object, size: int) -> bool:

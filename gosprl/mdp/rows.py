@@ -111,11 +111,15 @@ class Rows:
         ptr = np.concatenate([[0], np.cumsum(size)])
         state = np.repeat(np.arange(states), size)
         action = np.arange(len(state)) - ptr[state]
-        row = ptr[self.state] + np.arange(len(self)) - self.ptr[self.state]
-        further = np.flatnonzero((action >= size[state] - (actions - self.num_actions)) & (state < self.num_states))
-        action[further] = self.num_actions + action[further] - size[state[further]] + actions - self.num_actions
-        action[row] = self.action
-        return Rows(ptr, action, actions)
+        last = np.flatnonzero(state < self.num_states)
+        action[last] += actions - size[state[last]]  # the further actions are the last ones of a state
+        rows = Rows(ptr, action, actions)
+        action[rows.places(self)] = self.action
+        return rows
+
+    def places(self, fewer: "Rows") -> NDArray[np.int64]:
+        """Return the row numbers here of rows of fewer states and actions, the first ones of each state."""
+        return np.asarray(self.ptr[fewer.state] + np.arange(len(fewer)) - fewer.ptr[fewer.state])
 
     def to_dense(self, per_row: NDArray[T]) -> NDArray[T]:
         """Return an array [S, A] with `per_row` [R] at the existing pairs and 0 elsewhere."""

@@ -141,11 +141,11 @@ class EmpiricalModel(StateSpace):
 
         if self.growing:
             raise InputError("successors: expected a system whose number of states is known; here they are discovered")
-        candidates = as_candidates(successors, self._known_rows)
+        candidates = as_candidates(successors, self.known_rows)
         if self.resets != "never":
             for key in range(self.states.fixed):
                 self.final(key)
-            candidates = with_endings(candidates, self.states, self._known_rows, self.rows)
+            candidates = with_endings(candidates, self.states, self.known_rows, self.rows)
         self._close(candidates)
         _kernels.touch_many(self._counts, np.arange(len(self.rows)))  # the confidence set of every row has changed
 

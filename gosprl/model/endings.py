@@ -27,8 +27,7 @@ def with_endings(candidates: Candidates, states: States, known: Rows, rows: Rows
     final = np.array([states.final(key) for key in range(states.fixed)])
     lists: list[NDArray[np.int64]] = [np.array([states.reset])] * len(rows)
     lists[int(rows.ptr[states.reset])] = np.arange(states.fixed)
-    place = rows.ptr[known.state] + np.arange(len(known)) - known.ptr[known.state]
-    for i, row in enumerate(place.tolist()):
+    for i, row in enumerate(rows.places(known).tolist()):
         alive = candidates.succ[candidates.ptr[i] : candidates.ptr[i + 1]].astype(np.int64)
         lists[row] = np.sort(np.append(alive, final[alive]))
     ptr = np.concatenate([[0], np.cumsum([len(part) for part in lists])])

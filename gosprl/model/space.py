@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import Rows
@@ -26,11 +27,11 @@ class StateSpace:
     """States, their rows, and what is known of them besides counts; the attributes are those of `EmpiricalModel`."""
 
     rows: Rows
-    _known_rows: Rows  # of the states known beforehand
+    known_rows: Rows  # of the states and actions known beforehand
     _counts: "Counts"
 
     def _begin(self, rows: Rows, fixed: bool) -> None:
-        self.rows = self._known_rows = rows
+        self.rows = self.known_rows = rows
         self.states = States(rows.num_states if fixed else 0)
         self.resets = "never"
         self.max_states = rows.num_states if fixed else None
@@ -52,6 +53,10 @@ class StateSpace:
     def num_actions(self) -> int:
         """A, the number of actions; not all of them need to exist in every state."""
         return self.rows.num_actions
+
+    def places(self) -> NDArray[np.int64]:
+        """Return the numbers, among all rows, of the rows known beforehand."""
+        return self.rows.places(self.known_rows)
 
     @property
     def growing(self) -> bool:
@@ -189,7 +194,7 @@ class StateSpace:
         """Make room for more states, and for an action more: everything gets a new place, so this is done rarely."""
         old = self.rows
         self.rows = old.enlarged(states, actions, self.states.fixed)
-        row = self.rows.ptr[old.state] + np.arange(len(old)) - old.ptr[old.state]
+        row = self.rows.places(old)
         self._counts = pool.with_more_rows(self._counts, row, len(self.rows))
         for name, fill in (("enabled", True), ("certain", False)):
             part = np.full(len(self.rows), fill)

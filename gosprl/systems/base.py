@@ -1,6 +1,7 @@
 """What a collector walks on."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
     from gosprl.collecting.engine import Engine
 
 
+class Start(NamedTuple):
+    """What a reset led to."""
+
+    state: Hashable  # as in Outcome
+    actions: Sequence[int] | None = None  # as in Outcome
+
+
 class Outcome(NamedTuple):
     """What a step led to."""
 
-    state: int  # index of the next state
+    state: Hashable  # index of the next state; anything hashable if the model discovers its states
     reward: SupportsFloat = 0.0
     terminated: bool = False  # the episode ended there: the next call is `reset`
     truncated: bool = False  # the episode was cut off: the next call is `reset`, which is no transition
+    actions: Sequence[int] | None = None  # the actions offered in the next state; None: all
 
 
 class System(ABC):
@@ -33,6 +42,8 @@ class System(ABC):
     ----------
     all_states
         Whether every state of the model is meant by ``need=10``; otherwise the states discovered are.
+    ends
+        Whether episodes may end: then each state of the model may also be the last one of an episode.
     block
         Steps between two looks at the clock, at Ctrl-C and at the budget.
     mdp
@@ -40,6 +51,7 @@ class System(ABC):
     """
 
     all_states: bool = True
+    ends: bool = True
     block: int = 1000
     mdp: TabularMDP | None = None
 
@@ -48,8 +60,8 @@ class System(ABC):
         """Return an empty model with the system's states and actions."""
 
     @abstractmethod
-    def reset(self) -> int:
-        """Begin, or begin again; the state it begins in."""
+    def reset(self) -> Any:
+        """Begin, or begin again; the state it begins in, or a `Start`."""
 
     @abstractmethod
     def step(self, action: int) -> Outcome:
@@ -60,7 +72,7 @@ class System(ABC):
 
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
         """Return what `collect(system, need)` means by `need`."""
-        return as_requirement(need, model.rows)
+        return as_requirement(need, model)
 
     def components(self) -> NDArray[np.int64] | None:
         """[S] labels: states with the same label can be reached from each other. None if that is not known."""

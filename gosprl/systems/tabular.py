@@ -21,6 +21,7 @@ _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int64), np.empty(0)
 class Tabular(System):
     """Simulates a known MDP; one uniform number a step, and one more for a Bernoulli reward."""
 
+    ends = False
     block = 200_000
 
     def __init__(self, mdp: TabularMDP) -> None:
