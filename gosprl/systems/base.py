@@ -1,6 +1,7 @@
 """What a collector walks on."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
     from gosprl.collecting.engine import Engine
 
 
+class Start(NamedTuple):
+    """Where an episode begins."""
+
+    state: Hashable
+    actions: Sequence[int] | None = None  # indices of the actions offered in the state; None: all
+
+
 class Outcome(NamedTuple):
     """What a step led to."""
 
-    state: int  # index of the next state
+    state: Hashable  # the next state
     reward: SupportsFloat = 0.0
     terminated: bool = False  # the episode ended there: the next call is `reset`
     truncated: bool = False  # the episode was cut off: the next call is `reset`, which is no transition
+    actions: Sequence[int] | None = None  # indices of the actions offered in the next state; None: all
 
 
 class System(ABC):
@@ -48,7 +57,7 @@ class System(ABC):
         """Return an empty model with the system's states and actions."""
 
     @abstractmethod
-    def reset(self) -> int:
+    def reset(self) -> Start | int:
         """Begin, or begin again; the state it begins in."""
 
     @abstractmethod

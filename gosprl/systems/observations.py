@@ -234,7 +234,7 @@ class ByKey(Encoder):
     """Observations that a function of the user's own tells apart; the function's value is what is shown."""
 
     def __init__(self, key: Key) -> None:
-        if not callable(key) or not _takes_two(key):
+        if not takes(key, 2):
             raise InputError(f"key: expected a function (observation, info) -> hashable value, got {key!r:.80}")
         self._key, self._freeze = key, Content().freeze
 
@@ -279,9 +279,12 @@ def _outside(name: str, space: Any, observation: Any) -> GosprlError:
     )
 
 
-def _takes_two(function: Any) -> bool:
+def takes(function: Any, arguments: int) -> bool:
+    """Whether a function can be called with this many arguments; True if that is not known."""
+    if not callable(function):
+        return False
     try:
-        inspect.signature(function).bind(None, None)
+        inspect.signature(function).bind(*[None] * arguments)
     except ValueError:  # builtins without a signature
         return True
     except TypeError:
