@@ -14,11 +14,11 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.collecting import rules
+from gosprl.collecting.outcome import Outcome, Start
 from gosprl.collecting.record import Record
 from gosprl.collecting.rules import INVALID_ROW
 from gosprl.errors import GosprlError, InputError
 from gosprl.strategies.base import UNLIMITED, Attempt
-from gosprl.systems.base import Outcome, Start
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

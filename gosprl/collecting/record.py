@@ -116,6 +116,9 @@ class Record:
 
     def arrive_at(self, key: Any, actions: Sequence[int] | None = None) -> int:
         """Return the live state of an observation, discovered if it is new."""
+        if actions is not None and not self.model.all_actions:
+            self.flush()  # rows get other numbers
+            self.model.widen(1 + max(actions))
         s = self.model.locate(key, actions)
         self._take_size()
         self.need.take_offered(s)

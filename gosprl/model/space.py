@@ -35,6 +35,7 @@ class StateSpace:
         self.states = States(rows.num_states if fixed else 0)
         self.resets = "never"
         self.max_states = rows.num_states if fixed else None
+        self.all_actions = True  # whether their number is known
         self.enabled = np.ones(len(rows), dtype=bool)
         self.certain = np.zeros(len(rows), dtype=bool)
         self.discovered: list[int] = []
@@ -155,6 +156,11 @@ class StateSpace:
         """
         if resets == self.resets:
             return
+        if resets == "anytime" and not self.all_actions:
+            raise InputError(
+                "resets: expected 'terminal' or 'never' where a function says which actions there are; for 'anytime', "
+                "give actions= as a list of all of them"
+            )
         if self.resets != "never" or self.closed:
             raise InputError(f"resets: the model was begun with {self.resets!r}, got {resets!r}")
         self.resets = resets
@@ -165,6 +171,11 @@ class StateSpace:
             if resets == "anytime":
                 for s in range(self.states.fixed):
                     self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
+
+    def widen(self, actions: int) -> None:
+        """Make room for actions 0 .. actions - 1, where their number is not known."""
+        if actions > self.num_actions:
+            self._resize(self.num_states, max(actions, 2 * self.num_actions))
 
     def _add(self, kind: str, key: Hashable = None) -> int:
         """Take the next free state."""

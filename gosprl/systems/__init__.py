@@ -4,30 +4,27 @@ from typing import Any
 
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
-from gosprl.systems.base import Outcome, System
+from gosprl.systems.base import Outcome, Start, System
 from gosprl.systems.tabular import Tabular
 
-__all__ = ["Outcome", "System", "Tabular", "as_system"]
+__all__ = ["Outcome", "Start", "System", "Tabular", "as_system"]
 
 
-def as_system(system: Any) -> System:
-    """Return a system that collectors can walk, made from what a user gave."""
-    if isinstance(system, System):
-        return system
-    if isinstance(system, TabularMDP):
-        return Tabular(system)
-    import gymnasium
+def as_system(system: Any, key: Any = None, actions: Any = None) -> System:
+    """Return a system that collectors can walk, made from what a user gave.
 
-    if isinstance(system, gymnasium.Env):
-        from gosprl.systems.gymnasium import Gymnasium
+    Parameters
+    ----------
+    system
+        A TabularMDP, a Gymnasium environment, any object with Gymnasium's `reset` and `step`, or a `System`.
+    key, actions
+        What tells states apart, and which actions there are; see `gosprl.systems.stepper.Stepper`.
+    """
+    if not isinstance(system, (System, TabularMDP)):
+        from gosprl.systems.stepper import Stepper
 
-        return Gymnasium(system)
-    if isinstance(system, gymnasium.vector.VectorEnv):
-        raise InputError(
-            f"system: expected one environment, got a vector environment ({type(system).__name__}), whose automatic "
-            "resets hide transitions; give one of its environments"
-        )
-    raise InputError(
-        "system: expected a TabularMDP, a Gymnasium environment or a gosprl.systems.System, got "
-        f"{type(system).__name__}"
-    )
+        return Stepper(system, key=key, actions=actions)
+    for name, value in (("key", key), ("actions", actions)):
+        if value is not None:
+            raise InputError(f"{name}: expected None for a {type(system).__name__}, which numbers its own")
+    return Tabular(system) if isinstance(system, TabularMDP) else system

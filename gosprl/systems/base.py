@@ -1,12 +1,12 @@
 """What a collector walks on."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.outcome import Outcome, Start
 from gosprl.collecting.requirements import Requirement, as_requirement
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
@@ -14,22 +14,7 @@ from gosprl.model.empirical import EmpiricalModel
 if TYPE_CHECKING:
     from gosprl.collecting.engine import Engine
 
-
-class Start(NamedTuple):
-    """What a reset led to."""
-
-    state: Hashable  # as in Outcome
-    actions: Sequence[int] | None = None  # as in Outcome
-
-
-class Outcome(NamedTuple):
-    """What a step led to."""
-
-    state: Hashable  # index of the next state; anything hashable if the model discovers its states
-    reward: SupportsFloat = 0.0
-    terminated: bool = False  # the episode ended there: the next call is `reset`
-    truncated: bool = False  # the episode was cut off: the next call is `reset`, which is no transition
-    actions: Sequence[int] | None = None  # the actions offered in the next state; None: all
+__all__ = ["Outcome", "Start", "System"]
 
 
 class System(ABC):
@@ -60,8 +45,13 @@ class System(ABC):
         """Return an empty model with the system's states and actions."""
 
     @abstractmethod
+<<<<<<< HEAD
     def reset(self) -> Any:
         """Begin, or begin again; the state it begins in, or a `Start`."""
+=======
+    def reset(self) -> Start | int:
+        """Begin, or begin again; the state it begins in."""
+>>>>>>> h/obs
 
     @abstractmethod
     def step(self, action: int) -> Outcome:
