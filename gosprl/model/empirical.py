@@ -52,6 +52,13 @@ class EmpiricalModel:
         other state is an error.
     num_candidates
         The number of transitions (s, a, s_next) that may be possible.
+    num_outcomes, num_pairs_bound
+        Bounds on the numbers of next states and of pairs, for confidence sets; None: unknown.
+    rank
+        [S] the place, from 1, in the order of discovery, of each state with rows to learn; read if `num_outcomes` is
+        None.
+    certain
+        Mask [R] of the rows whose one stored successor is known to be the only one; None: there are none.
     enabled
         Mask [R] of the rows that can be taken, as far as is known.
     discovered
@@ -82,6 +89,10 @@ class EmpiricalModel:
         self.terminal = np.zeros(rows.num_states, dtype=bool)
         self.closed = False
         self.num_candidates = len(rows) * rows.num_states
+        self.num_outcomes: int | None = rows.num_states
+        self.num_pairs_bound: int | None = len(rows)
+        self.rank: NDArray[np.int64] | None = None
+        self.certain: NDArray[np.bool_] | None = None
         self._allocate(np.zeros(len(rows), dtype=np.int64))
 
     @property
