@@ -39,6 +39,10 @@ class Snapshots:
     num_candidates: int = ACTIONS * STATES * STATES  # of all pairs together
     num_states: int = STATES
     num_actions: int = ACTIONS
+    num_outcomes: int | None = STATES
+    num_pairs_bound: int | None = ACTIONS * STATES
+    rank: np.ndarray | None = None
+    certain: np.ndarray | None = None
 
     @property
     def closed(self):

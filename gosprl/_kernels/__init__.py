@@ -88,7 +88,19 @@ from gosprl._kernels.graph import (
     sift_down,
     sift_up,
 )
-from gosprl._kernels.intervals import kl_end, kl_intervals, kl_means, kl_upper, unseen_cap, unseen_end
+from gosprl._kernels.intervals import (
+    MANY,
+    kl_end,
+    kl_intervals,
+    kl_means,
+    kl_upper,
+    unseen_cap,
+    unseen_caps,
+    unseen_end,
+    visits_for_cap,
+    weighted_kl_ends,
+    weighted_kl_intervals,
+)
 from gosprl._kernels.need import Ledger, note, note_many, recount
 from gosprl._kernels.operator import Frozen, accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 from gosprl._kernels.sets import Sets, check_rows, has_slack, is_open, replace_rows, stays_alive
@@ -110,6 +122,7 @@ __all__ = [
     "HISTORY",
     "INVALID",
     "LINKS",
+    "MANY",
     "NEWEST",
     "NO_ROOM",
     "OUT_OF_SWEEPS",
@@ -196,7 +209,11 @@ __all__ = [
     "touch_many",
     "under_sampled_row",
     "unseen_cap",
+    "unseen_caps",
     "unseen_end",
+    "visits_for_cap",
     "walk",
+    "weighted_kl_ends",
+    "weighted_kl_intervals",
     "why_ended",
 ]

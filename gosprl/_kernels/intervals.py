@@ -2,7 +2,11 @@
 
 import math
 
+import numpy as np
+
 from gosprl._kernels._jit import jit
+
+MANY = 2**62  # more visits than any row will have
 
 
 @jit
@@ -57,6 +61,8 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
     (b) x = [log(i (i + 1)) + log(P / delta_b)] / visits since the i-th appeared,   log_b = log(P / delta_b).
     The unseen mass never increases, so all these bounds hold after n visits.
 
+    S
+        The number of possible successors; 0: unknown, and (a) is left out.
     first
         Number of the visit at which each known successor first appeared, increasing; 0: unknown, and the bounds that
         use it are skipped.
@@ -65,7 +71,8 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
     least = math.inf
     choose = 0.0
     for i in range(1, known + 1):
-        choose += math.log((S - i + 1) / i)
+        if S > 0:
+            choose += math.log((S - i + 1) / i)
         if i == known:
             last = n
         elif first[i] > 0:
@@ -73,10 +80,52 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
         else:
             continue
         union = math.log(i * (i + 1.0))
-        least = min(least, (choose + union + log_a) / last)
+        if S > 0:
+            least = min(least, (choose + union + log_a) / last)
         if first[i - 1] > 0 and last > first[i - 1]:
             least = min(least, (union + log_b) / (last - first[i - 1]))
     return -math.expm1(-scale * least)
+
+
+@jit
+def unseen_caps(ptr, first, visits, log_row, log_b, scale, total):
+    """Fill the caps (b) on the unseen mass of rows, where the number of states is unknown; log_row as below."""
+    for r in range(len(visits)):
+        total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], visits[r], 0, 0.0, log_row[r] + log_b, scale)
+
+
+@jit
+def visits_for_cap(ptr, first, visits, S, log_row, log_a, log_b, scale, x, out):
+    """Fill the visits at which `unseen_cap` is x at most, if no other successor appears; 0 < x < 1.
+
+    A row never visited is taken to see its first successor at its first visit. The division gives the number up to
+    rounding; the cap itself, as it will be computed, then decides.
+    """
+    only = np.ones(1, dtype=np.int64)
+    target = -math.log1p(-x) / scale
+    for r in range(len(visits)):
+        seen = first[ptr[r] : ptr[r + 1]] if visits[r] > 0 else only
+        known, least = len(seen), max(visits[r], 1)
+        a, b = log_row[r] + log_a, log_row[r] + log_b
+        if visits[r] > 0 and unseen_cap(seen, least, S, a, b, scale) <= x:
+            out[r] = visits[r]
+            continue
+        union = math.log(known * (known + 1.0))
+        need = math.inf
+        if S > 0:
+            choose = 0.0
+            for i in range(1, known + 1):
+                choose += math.log((S - i + 1) / i)
+            need = (choose + union + a) / target
+        if seen[known - 1] > 0:
+            need = min(need, seen[known - 1] + (union + b) / target)
+        if not need < MANY:  # so small an x, or no order of appearance to go by
+            out[r] = np.int64(MANY)
+            continue
+        n = max(least, np.int64(math.ceil(need)) - 2)
+        while n < MANY and unseen_cap(seen, n, S, a, b, scale) > x:
+            n += 1 + (n >> 50)
+        out[r] = n
 
 
 @jit
@@ -116,6 +165,39 @@ def kl_intervals(
             if not closed:
                 each[r] = unseen_end(n, log_one, scale)
                 total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], n, S, log_a, log_b, scale)
+
+
+@jit
+def weighted_kl_ends(k, n, budget, weight):
+    """The two ends of {q : n kl(k/n, q) <= budget + weight log(1/q)}, for 0 <= weight <= 1 <= k <= n, all floats.
+
+    With h(q) = -j log q - (n - k) log(1 - q), j = k - weight, the condition is h(q) <= a constant: that of a kl ball
+    around j/m for m = n - weight visits, so the set is an interval, and these are its exact ends. It contains k/n.
+    """
+    j, m = k - weight, n - weight
+    if m <= 0:
+        return 0.0, 1.0
+    budget += weight * math.log(n / k) - m * math.log1p(-weight / n)
+    if j > 0:
+        budget += j * math.log1p(-weight / k)
+    return min(1.0 - kl_upper(n - k, m, budget), k / n), max(kl_upper(j, m, budget), k / n)
+
+
+@jit
+def weighted_kl_intervals(ptr, count, visits, log_row, log_kl, scale, lower, upper):
+    """Fill the ends of seen successors where the number of states is unknown; log_row + log_kl = log(1 / level).
+
+    Above scale 1 the sets grow with it, but log(1/q) keeps the weight 1, for which there is an interval.
+    """
+    weight = min(scale, 1.0)
+    for r in range(len(visits)):
+        n = visits[r]
+        budget = scale * (log_row[r] + log_kl + 0.5 * math.log(math.pi * n + 1))
+        for j in range(ptr[r], ptr[r + 1]):
+            if n == 0:
+                lower[j], upper[j] = 0.0, 1.0
+            else:
+                lower[j], upper[j] = weighted_kl_ends(float(count[j]), float(n), budget, weight)
 
 
 @jit

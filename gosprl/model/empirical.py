@@ -54,6 +54,13 @@ class EmpiricalModel(StateSpace):
         other state is an error.
     num_candidates
         The number of transitions (s, a, s_next) that may be possible.
+    num_outcomes, num_pairs_bound
+        Bounds on the numbers of next states and of pairs, for confidence sets; None: unknown.
+    rank
+        [S] the place, from 1, in the order of discovery, of each state with rows to learn; read if `num_outcomes` is
+        None.
+    certain
+        Mask [R] of the rows whose one stored successor is known to be the only one; None: there are none.
     enabled
         Mask [R] of the rows that can be taken, as far as is known.
     discovered
@@ -118,7 +125,7 @@ class EmpiricalModel(StateSpace):
         other = copy(self)
         other._counts = self._counts._replace(**{name: part.copy() for name, part in self._counts._asdict().items()})
         other.discovered = self.discovered.copy()
-        for name in ("enabled", "certain", "terminal", "is_discovered", "states", "aliased"):
+        for name in ("enabled", "certain", "terminal", "is_discovered", "rank", "states", "aliased"):
             setattr(other, name, getattr(self, name).copy())
         return other
 

@@ -40,6 +40,7 @@ class StateSpace:
         self.certain = np.zeros(len(rows), dtype=bool)
         self.discovered: list[int] = []
         self.is_discovered = np.zeros(rows.num_states, dtype=bool)  # [S] the states in `discovered`, as a mask
+        self.rank = np.zeros(rows.num_states, dtype=np.int64)  # [S] 1, 2, ... in order of discovery; 0 for final states
         self.terminal = np.zeros(rows.num_states, dtype=bool)
         self.aliased: set[int] = set()
         self.closed = False
@@ -76,11 +77,11 @@ class StateSpace:
         """The number of transitions (s, a, s_next) that may be possible; None: not known."""
         if self.closed:
             return len(self._counts.succ)
-        pairs, outcomes = self.num_pairs, self.num_outcomes
+        pairs, outcomes = self.num_pairs_bound, self.num_outcomes
         return None if pairs is None or outcomes is None else pairs * outcomes
 
     @property
-    def num_pairs(self) -> int | None:
+    def num_pairs_bound(self) -> int | None:
         """The number of rows whose outcome has to be learnt, at most; None: not known."""
         if self.max_states is None:
             return None
@@ -94,6 +95,7 @@ class StateSpace:
         if not self.is_discovered[s]:
             self.is_discovered[s] = True
             self.discovered.append(s)
+            self.rank[s] = len(self.discovered) + (self.states.reset >= 0)
 
     def locate(self, key: Any, actions: Sequence[int] | None = None) -> int:
         """Return the live state of an observation, added if it is new.
@@ -167,7 +169,9 @@ class StateSpace:
         if resets == "anytime":
             self._resize(self.num_states, self.num_actions + 1)
         if resets != "never":
-            self._only_first_row(self._add("reset"))
+            reset = self._add("reset")
+            self._only_first_row(reset)
+            self.rank[reset] = 1
             if resets == "anytime":
                 for s in range(self.states.fixed):
                     self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
@@ -214,6 +218,7 @@ class StateSpace:
         more = states - old.num_states
         self.terminal = np.append(self.terminal, np.zeros(more, dtype=bool))
         self.is_discovered = np.append(self.is_discovered, np.zeros(more, dtype=bool))
+        self.rank = np.append(self.rank, np.zeros(more, dtype=np.int64))
 
     def grow(self, length: int) -> None:
         """Enlarge the pools: at least double them, so that a row of `length` successors can double."""

@@ -5,5 +5,6 @@ from gosprl.sets.families import FAMILIES, as_family
 from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.sets.kl import KL
 from gosprl.sets.known import Known
+from gosprl.sets.unseen import visits_for_unseen
 
-__all__ = ["FAMILIES", "KL", "Bernstein", "Confidence", "Intervals", "Known", "as_family"]
+__all__ = ["FAMILIES", "KL", "Bernstein", "Confidence", "Intervals", "Known", "as_family", "visits_for_unseen"]

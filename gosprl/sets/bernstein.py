@@ -1,5 +1,6 @@
 """The paper's empirical Bernstein sets (formulas in `gosprl.sets.intervals`)."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,7 +8,12 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from gosprl.model.empirical import EmpiricalModel
-from gosprl.sets.intervals import Intervals, _Family
+from gosprl.sets.intervals import Intervals, _Family, may_grow, row_logarithms, unlimited, with_certain
+
+# of delta, where the number of states is unknown: upper ends, lower ends, the cap on all unseen successors
+SHARES = (0.25, 0.25, 0.5)
+
+Floats = NDArray[np.float64]
 
 
 class Bernstein(_Family):
@@ -15,13 +21,16 @@ class Bernstein(_Family):
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
         """Return the sets of `rows` [n] in this order; None: of all R rows."""
+        if unlimited(model):
+            return with_certain(model, rows, self._unlimited(model, rows))
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
+        outcomes = model.num_outcomes or 0  # 0: a closed model, which has candidates instead
         N = np.maximum(1.0, visits)  # floats, since S A N can exceed the range of int64
         if model.closed:
             L = 0.5 * np.log(5 * model.num_candidates / self.delta) + np.log(N)
         else:
-            L = np.log(2 * model.num_states * model.num_actions * N / self.delta)
+            L = np.log(2 * outcomes * model.num_actions * N / self.delta)
         length = np.diff(ptr)
         n = np.repeat(N, length)
         p_hat = count / n
@@ -34,5 +43,47 @@ class Bernstein(_Family):
             lower[np.repeat(length == 1, length)] = upper[np.repeat(length == 1, length)] = 1
             zeros = np.zeros(len(N))
             return Intervals(ptr, succ, lower, upper, zeros, zeros)
-        each = np.where(visits == 0, 1, np.minimum(each, 1))
-        return Intervals(ptr, succ, lower, upper, each, np.ones(len(N)))
+        each, total = np.where(visits == 0, 1, np.minimum(each, 1)), np.ones(len(N))
+        if may_grow(model):
+            total = np.minimum((outcomes - length) * each, 1)
+            each = total.copy()
+        return with_certain(model, rows, Intervals(ptr, succ, lower, upper, each, total))
+
+    def _unlimited(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None) -> Intervals:
+        """Return the sets of rows whose number of possible successors is unknown."""
+        from gosprl import _kernels
+
+        ptr, succ, count, first = model.stored(rows)
+        visits = np.array(model.visits if rows is None else model.visits[rows])
+        length, log_row = np.diff(ptr), row_logarithms(model, rows)
+        log_upper, log_lower, log_cap = self._logarithms()
+        log_5_d = math.log(5) + np.repeat(log_row, length)
+        n = np.repeat(np.maximum(visits, 1).astype(np.float64), length)
+        seen = np.maximum(count, 1).astype(np.float64)  # a certain row may have a successor never seen
+        _, upper = self._ends(seen, n, (log_5_d + log_upper + 3 * np.log(n) - np.log(seen)) / 2)
+        since = np.where(first > 0, n - first, 0.0)
+        some = since > 0
+        place = np.arange(len(succ)) - np.repeat(ptr[:-1], length) + 1.0
+        L = (log_5_d + log_lower + np.log(place * (place + 1)) + 2 * np.log(np.maximum(since, 1))) / 2
+        lower = np.zeros(len(succ))
+        lower[some], _ = self._ends(seen[some] - 1, since[some], L[some])
+        # by chance the later visits alone may have a lower end above the upper one; the frequency keeps the set
+        lower = np.minimum(lower, seen / n)
+        total = np.empty(len(visits))
+        _kernels.unseen_caps(ptr, first, visits, log_row, log_cap, float(self.scale), total)
+        return Intervals(ptr, succ, lower, upper, total.copy(), total)
+
+    @property
+    def log_cap(self) -> float:
+        """log(1 / share of delta) of the cap on all unseen successors, where the number of states is unknown."""
+        return self._logarithms()[2]
+
+    def _logarithms(self) -> tuple[float, float, float]:
+        upper, lower, cap = (-math.log(share * self.delta) for share in SHARES)
+        return upper, lower, cap
+
+    def _ends(self, k: Floats, n: Floats, L: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of the printed radius around k / n."""
+        p_hat = k / n
+        radius = self.scale * (2 * np.sqrt(p_hat * (1 - p_hat) * L / n) + 6 * L / n)
+        return np.maximum(p_hat - radius, 0), np.minimum(p_hat + radius, 1)

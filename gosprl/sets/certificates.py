@@ -61,7 +61,9 @@ def slack(model: EmpiricalModel, family: Confidence, rows: NDArray[np.int64]) ->
         )
     visits = model.visits[rows]
     p_hat = count / np.repeat(np.maximum(visits, 1), np.diff(ptr))
-    unseen = model.num_states - np.diff(ptr)
+    extra = sets.total
+    if model.num_outcomes is not None:
+        extra = np.minimum(extra, (model.num_outcomes - np.diff(ptr)) * sets.each)
     return Slack(
         visits=visits,
         ptr=ptr,
@@ -70,7 +72,7 @@ def slack(model: EmpiricalModel, family: Confidence, rows: NDArray[np.int64]) ->
         up=np.maximum(sets.upper - p_hat, 0),
         down=np.maximum(p_hat - sets.lower, 0),
         each=sets.each,
-        extra=np.minimum(sets.total, unseen * sets.each),
+        extra=extra,
     )
 
 

@@ -20,6 +20,18 @@ probability 1.
                 (Printed: over S S A entries, pi^2 delta^2 / (8 A), below delta if A > 1 or delta < 0.8.)
     kl          N kl(p_hat, p) <= log(M / delta) + 1/2 log(pi N + 1): there are no caps, so the ends get all of delta
 
+Where states are discovered on the way (proofs: docs/theory/growing.md), S above is the number of possible outcomes and
+P that of pairs, if `max_states` bounds them. Otherwise a row of the i-th state discovered, one of its A rows, has the
+level d = delta / (A i (i + 1)), and
+
+    kl          N kl(p_hat, p) <= log(1 / d_1) + log(1 / p) + 1/2 log(pi N + 1), for all seen successors at once
+    bernstein   upper ends: the printed radius with L = 1/2 log(5 N^2 / (d_1 p_hat)). Lower ends: the same with
+                L = 1/2 log(5 n^2 j (j + 1) / d_2) for the j-th successor to appear and the n visits since then.
+    both        the cap on all unseen successors by the visits since the last one appeared ((b) of `unseen_cap`)
+
+As long as states may be undiscovered, one unseen successor gets as much as all of them: `each` is `total`. Rows whose
+outcome is known (`EmpiricalModel.certain`) are sets of one point.
+
 For each family, at scale 1, the true dynamics are in the sets at all times with probability at least 1 - delta. `scale`
 multiplies Bernstein's radius (alpha_p in the paper's experiments) and kl's logarithms; below 1 there is no guarantee.
 Every distribution is plausible for a pair that was never visited.
@@ -75,6 +87,37 @@ class Confidence(ABC):
         rows
             [n] int64 rows; None: all R rows.
         """
+
+
+def unlimited(model: "EmpiricalModel") -> bool:
+    """Whether nothing bounds the number of successors: neither their number nor candidates are known."""
+    return model.num_outcomes is None and not model.closed
+
+
+def may_grow(model: "EmpiricalModel") -> bool:
+    """Whether rows may have successors that are not discovered yet."""
+    return not model.closed and (model.num_outcomes is None or model.num_outcomes > model.num_states)
+
+
+def row_logarithms(model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """[n] log(A_s i (i + 1)) for the rows of the i-th state discovered, A_s the number of its rows.
+
+    What delta is divided by, so that the levels of all rows sum to delta at most, however many will be discovered.
+    """
+    state = model.rows.state if rows is None else model.rows.state[rows]
+    i = np.maximum(model.rank[state], 1).astype(np.float64)  # a final state has no rank: its row is certain
+    logs: NDArray[np.float64] = np.log((model.rows.ptr[state + 1] - model.rows.ptr[state]) * i * (i + 1))
+    return logs
+
+
+def with_certain(model: "EmpiricalModel", rows: NDArray[np.int64] | None, sets: Intervals) -> Intervals:
+    """Return the sets, after reducing those of rows with a known outcome to one point, in place."""
+    if model.resets != "never":
+        certain = model.certain if rows is None else model.certain[rows]
+        entries = np.repeat(certain, np.diff(sets.ptr))
+        sets.lower[entries] = sets.upper[entries] = 1.0
+        sets.each[certain] = sets.total[certain] = 0.0
+    return sets
 
 
 @dataclass(frozen=True)
