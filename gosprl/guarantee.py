@@ -20,6 +20,8 @@ class Guarantee:
         What was assumed and not checked, such as ``"the successors"``.
     known
         Whether the dynamics were known, so that nothing had to be learnt.
+    scope
+        What it is about, if not about everything: ``"of the states discovered"``.
     why
         Without a level: the reason, such as ``"heuristic: scale 0.1"``.
     """
@@ -29,6 +31,7 @@ class Guarantee:
     given: tuple[str, ...] = ()
     known: bool = False
     why: str = ""
+    scope: str = ""
 
     @classmethod
     def heuristic(cls, why: str) -> "Guarantee":
@@ -49,7 +52,16 @@ class Guarantee:
         """Return the same level, as the level of another statement."""
         return replace(self, of=what)
 
+    def assuming(self, what: str) -> "Guarantee":
+        """Return the same under one more assumption."""
+        return replace(self, given=(*self.given, what))
+
+    def within(self, scope: str) -> "Guarantee":
+        """Return the same, about less than everything."""
+        return replace(self, scope=scope) if self.holds else self
+
     def __str__(self) -> str:
         basis = f"delta={self.level:g}" if self.level is not None else "known dynamics" if self.known else self.why
         given = f", given {' and '.join(self.given)}" if self.given else ""
-        return basis + given + (f": {self.of}" if self.of else "")
+        scope = f", {self.scope}" if self.scope else ""
+        return basis + scope + given + (f": {self.of}" if self.of else "")

@@ -169,7 +169,7 @@ def kl_intervals(
 
 @jit
 def weighted_kl_ends(k, n, budget, weight):
-    """The two ends of {q : n kl(k/n, q) <= budget + weight log(1/q)}, for 0 <= weight <= 1 <= k <= n, all floats.
+    """Return the two ends of {q : n kl(k/n, q) <= budget + weight log(1/q)}; floats, 0 <= weight <= 1 <= k <= n.
 
     With h(q) = -j log q - (n - k) log(1 - q), j = k - weight, the condition is h(q) <= a constant: that of a kl ball
     around j/m for m = n - weight visits, so the set is an interval, and these are its exact ends. It contains k/n.

@@ -1,15 +1,18 @@
 """`collect`: one call from a system and a need to a result."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
+from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.systems import as_system
+from gosprl.systems import System, as_system
 
-OF_COLLECTOR = ("states", "actions", "model", "rewards")
+OF_COLLECTOR = ("states", "model", "rewards")
+MUCH = 0.9  # next-state mass that may be unseen: "met" says little then
 
 
 def collect(
@@ -21,6 +24,13 @@ def collect(
     max_steps: int | None = None,
     progress: bool | Callable[[dict[str, Any]], None] | None = None,
     threshold: float | None = None,
+    key: Callable[[Any, Any], Hashable] | None = None,
+    actions: Any = None,
+    resets: str | None = None,
+    reset_cost: float = 1.0,
+    horizon: int | None = None,
+    max_states: int | None = None,
+    unseen: float | None = None,
     **options: Any,
 ) -> Result:
     """Walk a system until the samples that are needed are collected.
@@ -28,12 +38,12 @@ def collect(
     Parameters
     ----------
     system
-        A `TabularMDP` (simulated in compiled code), a Gymnasium environment with `Discrete` observations and actions,
-        or a `gosprl.systems.System` of your own.
+        A `TabularMDP` (simulated in compiled code), a Gymnasium environment, any object with Gymnasium's `reset` and
+        `step`, or a `gosprl.systems.System` of your own.
     need
         Samples needed: an int, for every existing pair of a `TabularMDP`, and for every action of every state
-        discovered otherwise; an int array [S] (any action) or [S, A]; a `Requirement`; or a callable
-        (model) -> array.
+        discovered otherwise; an int array [S] (any action) or [S, A]; a dict of observations to samples of each of
+        their actions, or to dicts of actions to samples; a `Requirement`; or a callable (model) -> array.
     strategy
         A name (see `gosprl.strategies.STRATEGIES`) or a strategy object.
     seed
@@ -45,6 +55,24 @@ def collect(
         and `rate` (steps a second), at most ten times a second.
     threshold
         Stop at the first reward above this; by default rewards stop nothing.
+    key
+        A function (observation, info) -> hashable value: observations with equal values are one state. By default
+        equal observations are.
+    actions
+        What can be done: a number of actions, a list of their values, or a function observation -> values offered. By
+        default all actions of the action space, and where ``info["action_mask"]`` is given, those that it allows.
+    resets
+        "terminal" (default): the system is reset only when an episode ended. "never": an ending is an error.
+        "anytime": a reset is an action of every state, which planning uses.
+    reset_cost
+        What a reset at any time costs, in steps.
+    horizon
+        Cut episodes off after so many steps.
+    max_states
+        A bound on the number of observations: confidence sets are a little smaller if there is one.
+    unseen
+        Go on until no pair discovered, nor the reset, hides next states of a larger probability than this, at level
+        delta.
     **options
         The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`.
 
@@ -72,13 +100,41 @@ def collect(
                 f"{name}: not an argument of collect, where the system decides; "
                 f"use Collector({name}=..., need=...).run(system)"
             )
-    walked = as_system(system)
+    walked = as_system(system, key, actions)
     model = walked.model()
     if not isinstance(model, EmpiricalModel):
         raise InputError(
             f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
         )
+    around = Surroundings(allowed_resets(walked, resets), reset_cost, horizon, max_states, unseen)
+    if horizon is not None and not walked.ends:
+        raise InputError("horizon: expected None for a TabularMDP, which has no episodes")
+    around.prepare(model)
     requirement = walked.requirement(need, model)
-    collector = Collector(need=requirement, strategy=strategy, seed=seed, model=model, threshold=threshold, **options)
+    collector = Collector(
+        *(None, None, requirement),
+        strategy=strategy,
+        seed=seed,
+        model=model,
+        threshold=threshold,
+        around=around,
+        **options,
+    )
     collector.walk(walked, max_steps, progress)
-    return collector.last_result()
+    result = collector.last_result()
+    if result.met and result.of_discovered and result.unseen > MUCH:
+        warnings.warn(
+            f"met for the {result.states} states discovered; {result.hidden}, so there may well be more states. "
+            "unseen=0.05 would go on until that is known to be small",
+            stacklevel=2,
+        )
+    return result
+
+
+def allowed_resets(system: System, resets: str | None) -> str:
+    """Return when a system may be reset: what the user said, or the default."""
+    if not system.ends and resets not in (None, "never"):
+        raise InputError(
+            f"resets: expected None or 'never' for a TabularMDP, which has no episodes, got {resets!r:.80}"
+        )
+    return resets or ("terminal" if system.ends else "never")

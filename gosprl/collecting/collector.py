@@ -4,6 +4,7 @@ A collector asks its planner for an attempt, lets the engine follow it, and when
 what is needed is there.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,18 @@ from gosprl.collecting.planners import Report, checked_report, checked_states
 from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import as_requirement
 from gosprl.collecting.result import Result, snapshot
+from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.content import Content, thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
+from gosprl.strategies.random import RandomPlanner
 from gosprl.systems import System, Tabular, as_system
+
+RESET = -1  # what `ask` returns where the system is to be reset
 
 
 class Collector:
@@ -31,8 +37,11 @@ class Collector:
 
     Parameters
     ----------
-    states, actions
-        S, and A or a mask [S, A] of the actions that exist.
+    states
+        S; None: states are discovered on the way, and can be anything that has a value: numbers, strings, tuples,
+        arrays.
+    actions
+        A, or a mask [S, A] of the actions that exist.
     need
         Samples needed: an int, an array [S] (any action) or [S, A], a `Requirement`, or a callable (model) -> array.
     strategy
@@ -45,6 +54,8 @@ class Collector:
         Stop at the first reward above this (`stop` is "found" then); by default rewards stop nothing.
     rewards
         The least and the largest reward that the system may return; by default any finite number.
+    resets, reset_cost, horizon, max_states, unseen
+        As in `gosprl.collect`, or all of them as `around`. With `model`, resets are by default those it was made for.
     **options
         The fields of the named strategy's dataclass.
 
@@ -72,28 +83,43 @@ class Collector:
         model: EmpiricalModel | None = None,
         threshold: float | None = None,
         rewards: tuple[float, float] = ANY_REWARD,
+        resets: str | None = None,
+        reset_cost: float = 1.0,
+        horizon: int | None = None,
+        max_states: int | None = None,
+        unseen: float | None = None,
+        around: Surroundings | None = None,
         **options: Any,
     ) -> None:
         if model is None:
-            if states is None or actions is None:
-                raise InputError("states, actions: both are needed to begin")
+            resets = resets or "terminal"
+            if actions is None:
+                raise InputError("actions: expected their number, or a mask [S, A] of those that exist, got None")
             model = EmpiricalModel(states, actions)
+            if states is None:
+                model.states.decode = thaw
         elif not isinstance(model, EmpiricalModel):
             raise InputError(f"model: expected an EmpiricalModel, got {type(model).__name__}")
+        around = around or Surroundings(resets or model.resets, reset_cost, horizon, max_states, unseen)
+        around.prepare(model)
         self.strategy = strategies.make(strategy, options)
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
         streams = np.random.SeedSequence(self.seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
         self._model = model
-        self._had = model.visits.copy()  # [R] before the run
-        self.record = Record(model, as_requirement(need, model.rows), above, rewards)
-        self.engine = Engine(self.record, np.random.default_rng(streams[0]))
+        self._had, self.rows_had = model.visits.copy(), model.rows  # [R] before the run
+        asked = around.requirement(as_requirement(need, model), self.strategy.delta)
+        self.record = Record(model, asked, above, rewards)
+        self.engine = Engine(self.record, np.random.default_rng(streams[0]), around.steps)
+        self._rows = model.rows  # those that the planner knows
         self.attempts = 0
         self.given_up: GivenUp | None = None
         self._stop = ""
         self._start: int | None = None  # where it all began
-        self._asked: tuple[int, int, int] | None = None  # (row, state, action) of the question that is open
+        self._asked: tuple[int, Any, int] | None = None  # (row, key, action) of the question that is open
+        self._cut_off = False  # whether an episode was, so that a reset leads to the next state asked about
+        self._content = Content()
         self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
@@ -132,42 +158,53 @@ class Collector:
             return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
         return self.given_up is not None or self.record.found is not None
 
-    def ask(self, s: int) -> int:
+    def ask(self, s: Any, actions: Sequence[int] | None = None) -> int:
         """Return the action to take in state s; asking again before telling gives the same answer.
 
         Parameters
         ----------
         s
-            Index of the state that the system is in. After a termination, that of the reset.
+            The state that the system is in: its index, or anything that is an observation if states are discovered on
+            the way. After a termination, a truncation or a reset, the state that the reset led to.
+        actions
+            Indices of the actions that this state offers; None: all.
 
         Returns
         -------
-        The index of the action.
+        The index of the action; `gosprl.RESET` if the system is to be reset, which is not told: ask again then.
         """
-        s = _checks.index("s", s, self._model.num_states, "a state")
-        if self._asked is not None and self._asked[1] == s:
+        key, engine = self._key("s", s), self.engine
+        if self._asked is not None and self._asked[1] == key:
             return self._asked[2]
-        if self.engine.attempt is None and self._finished:
+        if engine.attempt is None and self._finished:
             raise InputError("ask: there is nothing left to collect; look at `done` first")
-        self._stop = ""
-        if self._model.terminal[s]:
-            raise self._model.ends_sometimes(s)
-        if self.engine.at_terminal:
-            if self.engine.attempt is None:
+        offered = None if actions is None else self._offer(actions)
+        self._stop, self._by_hand, self._asked = "", True, None
+        if engine.at_reset:
+            if engine.attempt is None:
                 self._new_attempt()
-            self.engine.reset(s)
+            engine.reset(key, offered)
             self._update_if_met()
-        elif s != self.engine.state:
-            self.engine.start(s)
-            self._by_hand = True
-        self._start = s if self._start is None else self._start
-        self._model.discover(s)
-        row = self._next_row(s)
-        self._asked = (row, s, int(self._model.rows.action[row]))
+        elif engine.state is None or self._model.states.live(key) != engine.state:
+            engine.start(key, offered, by_reset=self._cut_off or self._start is None)
+            self.record.resets += self._cut_off
+        elif offered is not None:
+            engine.offer(offered)
+        self._cut_off = False
+        assert engine.state is not None
+        self._start = engine.state if self._start is None else self._start
+        if engine.age >= engine.horizon:
+            self._cut()
+            return RESET
+        row = self._next_row(engine.state)
+        if self._model.certain[row]:
+            engine.quit_episode(row)
+            return RESET
+        self._asked = (row, key, int(self._model.rows.action[row]))
         return self._asked[2]
 
     def tell(
-        self, s: int, a: int, s_next: int, reward: float = 0.0, terminated: bool = False, truncated: bool = False
+        self, s: Any, a: int, s_next: Any, reward: float = 0.0, terminated: bool = False, truncated: bool = False
     ) -> None:
         """Say what the action asked for led to.
 
@@ -176,33 +213,54 @@ class Collector:
         s, a
             The state asked about and the action that `ask` returned.
         s_next
-            Index of the next state.
+            The next state, as `ask` takes it.
         reward
             A finite number.
         terminated
             The episode ended in `s_next`: the next state asked about is that of the reset.
         truncated
-            The episode was cut off after this step: the walk goes on wherever the next question is asked.
+            The episode was cut off after this step: the next state asked about is that of the reset.
         """
-        if self._asked is None or (s, a) != self._asked[1:]:
-            asked = "nothing" if self._asked is None else "({}, {})".format(*self._asked[1:])
+        if self._asked is None or (self._key("s", s), a) != self._asked[1:]:
+            asked = (
+                "nothing"
+                if self._asked is None
+                else f"({s if self._asked[1] == s else self._asked[1]}, {self._asked[2]})"
+            )
             raise InputError(
                 f"tell: expected the (s, a) of the last ask(), {asked}, got ({s}, {a}); observe() takes any transition"
             )
-        s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
-        row, reward = self._asked[0], finite(reward)
-        self.engine.arrive(row, s_next, reward, bool(terminated))
+        key, row, reward = self._key("s_next", s_next), self._asked[0], finite(reward)
+        self.engine.arrive(row, key, reward, bool(terminated), None)
         self._asked, self._by_hand = None, True
         if truncated and not terminated:
-            self.engine.break_off()
-            self.engine.state = None
+            self._cut()
         self._update_if_met()
 
-    def observe(self, s: int, a: int, s_next: int, reward: float = 0.0) -> None:
+    def _cut(self) -> None:
+        """End the episode without an ending: the walk goes on where a reset leads."""
+        self.engine.break_off()
+        self.engine.state, self._cut_off = None, True
+
+    def _key(self, name: str, s: Any) -> Any:
+        """Return what stands for an observation, after checking it."""
+        fixed = self._model.states.fixed
+        if fixed == 0:
+            return s if type(s) is int or type(s) is str else self._content.freeze(s)
+        return s if type(s) is int and 0 <= s < fixed else _checks.index(name, s, fixed, "a state")
+
+    def _offer(self, actions: Sequence[int]) -> tuple[int, ...]:
+        count = self._model.num_actions - (self._model.resets == "anytime")
+        offered = tuple(_checks.integers("actions", actions, 0, count, "actions").ravel().tolist())
+        if not offered:
+            raise InputError("actions: expected at least one action that the state offers, got none")
+        return offered
+
+    def observe(self, s: Any, a: int, s_next: Any, reward: float = 0.0) -> None:
         """Count a transition that was not asked for; it counts like any other."""
-        row = int(self.model.rows.index(s, a))
-        s_next = _checks.index("s_next", s_next, self._model.num_states, "a state")
-        reward, self._stop = finite(reward), ""
+        key, key_next, reward = self._key("s", s), self._key("s_next", s_next), finite(reward)
+        s, s_next = self.record.arrive_at(key), self.record.arrive_at(key_next)
+        row, self._stop = int(self.model.rows.index(s, a)), ""
         self._account(walked=True)
         self.record.observe(row, s_next, reward)
         self._account(walked=False)
@@ -245,11 +303,12 @@ class Collector:
             try:
                 self._take_over(system, walked)
                 self._stop = ""
-                last = record.steps + min(budget, UNLIMITED - record.steps)
-                while not (self._finished or engine.interrupted or record.steps >= last):
+                made = record.steps + record.quits  # resets that were chosen use up the budget, too
+                last = made + min(budget, UNLIMITED - made)
+                while not (self._finished or engine.interrupted or record.steps + record.quits >= last):
                     if engine.attempt is None and not self._new_attempt():
                         continue
-                    walked.follow(engine, min(walked.block, last - record.steps))
+                    walked.follow(engine, min(walked.block, last - record.steps - record.quits))
                     record.flush()
                     self._update_if_met()
                     if endless:
@@ -271,11 +330,11 @@ class Collector:
 
     def result(self) -> Result:
         """Return what was collected so far: a snapshot, which later steps do not change."""
-        return snapshot(self, self.model.copy())
+        return snapshot(self, last=False)
 
     def last_result(self) -> Result:
         """Return the same for a collector that is not used any more: its counts are handed over, not copied."""
-        return snapshot(self, self.model)
+        return snapshot(self, last=True)
 
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""
@@ -301,14 +360,14 @@ class Collector:
 
     @property
     def had(self) -> "np.ndarray[Any, np.dtype[np.int64]]":
-        """[R] visits before the run."""
+        """Visits before the run, of the rows `rows_had`."""
         return self._had
 
     @property
     def truth(self) -> TabularMDP | None:
         """The true dynamics, if the system told them and they are about the same pairs."""
         mdp = None if self._system is None else self._system.mdp
-        return mdp if mdp is not None and mdp.rows.same(self._model.rows) else None
+        return mdp if mdp is not None and mdp.rows.same(self._model.known_rows) else None
 
     def _begin_planner(self) -> Planner:
         _checks.open_unit("strategy: delta", self.strategy.delta)
@@ -346,7 +405,8 @@ class Collector:
             engine.state = None  # the walk went on without it; only a simulation goes on from anywhere
         self._by_hand, self._asked = False, None
         if engine.state is None:
-            engine.start(engine.reset_of(system))
+            self.record.resets += self._start is not None
+            engine.start(*engine.reset_of(system), by_reset=True)
             self._paths.begin_anew()
             self._start = engine.state if self._start is None else self._start
             self.record.update_need()
@@ -354,10 +414,11 @@ class Collector:
     def _check_pairs(self, system: System) -> None:
         """Rows of the model are rows of the MDP: compiled code takes that for granted."""
         mdp = system.mdp
-        if mdp is not None and not mdp.rows.same(self._model.rows):
+        rows = self._model.known_rows
+        if mdp is not None and (self._model.growing or not mdp.rows.same(rows) or self._model.resets == "anytime"):
             raise InputError(
                 f"system: {mdp.name} has {mdp.num_states} states and {len(mdp.rows)} pairs, and they are not those of "
-                f"the collector, {self._model.num_states} and {len(self._model.rows)}; begin with "
+                f"the collector, {self._model.states.fixed} and {len(rows)}; begin with "
                 "model=EmpiricalModel.over(mdp.rows)"
             )
 
@@ -380,9 +441,15 @@ class Collector:
         self._paths.waive_unreachable(engine.state)
         if self._finished:
             return False
+        if self._model.rows is not self._rows:
+            self._rows = self._model.rows
+            planner.resize()
         if engine.broken:
             planner.restart()
             engine.broken = False
+        if self._waits_for_resets():
+            engine.begin(RandomPlanner(self._model).attempt(engine.state, record.steps + 1))
+            return True
         answer = planner.attempt(engine.state, record.steps + 1)
         if isinstance(answer, GivenUp):
             self.given_up = GivenUp(checked_states("GivenUp.states", answer.states, self._model.num_states))
@@ -395,6 +462,13 @@ class Collector:
         engine.begin(checked_attempt(answer, self._model.num_states, len(self._model.rows)))
         self.attempts += answer.horizon > 1
         return True
+
+    def _waits_for_resets(self) -> bool:
+        """Whether only resets are missing, and no action leads there: episodes end by the clock alone."""
+        model, unmet = self._model, self.record.need.unmet_items
+        reset = model.states.reset
+        alone = reset >= 0 and bool(unmet[reset] > 0) and self.record.need.unmet_states == 1
+        return alone and model.resets == "terminal" and not model.states.finals and self.engine.state != reset
 
     def _update_if_met(self) -> None:
         """Adaptive requirements may grow: evaluate again when everything is met."""
@@ -412,5 +486,5 @@ class Collector:
             return "found"
         need = self.record.need
         if need.met:
-            return "unreachable" if need.waived and len(need.unmet()) else "met"
+            return "unreachable" if (need.waived or need.not_offered()) and len(need.unmet()) else "met"
         return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"

@@ -93,6 +93,12 @@ class Engine:
             self.age = 0
         self._come_to(s, actions)
 
+    def offer(self, actions: Sequence[int]) -> None:
+        """Take in which actions the present state offers."""
+        assert self.state is not None
+        self.record.offer(self.state, actions)
+        self._offered = actions if self.state in self.record.model.aliased else None
+
     def _come_to(self, s: int, actions: Sequence[int] | None) -> None:
         self.state = s
         self._offered = actions if s in self.record.model.aliased else None
@@ -186,6 +192,7 @@ class Engine:
         """Take the row that leads to the reset: no step."""
         s, model = self.state, self.record.model
         self.record.pass_by(row, model.states.reset)
+        self.record.quits += 1
         self.state = model.states.reset
         self.made += 1  # so that an attempt ends
         self._moved = True

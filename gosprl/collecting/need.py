@@ -87,6 +87,15 @@ class Need:
         if np.any((self.pair[begin:end] > 0) & ~self._model.enabled[begin:end]):
             self._take(*self._taken())
 
+    def not_offered(self) -> dict[int, str]:
+        """Return the states of which actions are needed that they do not offer, and which."""
+        if self._exact is None:
+            return {}
+        rows, out = self._model.rows, {}
+        for row in np.flatnonzero((self._exact[0] > 0) & ~self._model.enabled).tolist():
+            out.setdefault(int(rows.state[row]), f"action {rows.action[row]} is not offered")
+        return out
+
     @property
     def unmet_states(self) -> int:
         """The number of under-sampled states."""

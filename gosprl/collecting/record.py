@@ -58,7 +58,8 @@ class Record:
         self.need = Need(model, requirement)
         self.threshold, self.rewards = threshold, rewards
         self.found: Found | None = None
-        self.steps, self.resets = 0, 0
+        self.steps, self.resets = 0, 0  # resets after the first, which begins the run
+        self.quits = 0  # resets that were chosen
         self.curve: list[tuple[int, float]] = []  # (step, proportion of states met) at each change
         self._pending: list[tuple[int, int, float, int]] = []  # (row, s_next, reward, step) not yet counted
         self._fresh: dict[int, int] = {}  # how many of them by row
@@ -94,7 +95,7 @@ class Record:
         if s_next < 0 or not model.is_discovered[s_next]:
             s_next = self.arrive_at(key, actions)
         elif actions is not None:
-            model.offer(s_next, actions)
+            self.offer(s_next, actions)
         if model.closed:
             model.check(row, s_next)
         self._note_step(row, s_next, reward)
@@ -123,6 +124,11 @@ class Record:
         self._take_size()
         self.need.take_offered(s)
         return s
+
+    def offer(self, s: int, actions: Sequence[int]) -> None:
+        """Write which actions a discovered state offers now."""
+        if self.model.offer(s, actions):
+            self.need.take_offered(s)
 
     def reset(self, s: int) -> None:
         """Write that a reset led to s: a sample of the law of the start, but no step."""

@@ -30,10 +30,13 @@ class Requirement(ABC):
         [R] int64, samples needed of each row.
     state
         [S] int64, samples needed of each state, with any action.
+    of_discovered
+        Whether it is about the states discovered, so that nothing is promised of others.
     """
 
     pair: NDArray[np.int64]
     state: NDArray[np.int64]
+    of_discovered: bool = False
 
     @abstractmethod
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -91,6 +94,8 @@ class Fixed(Requirement):
 
 class Discovered(Requirement):
     """`samples` of every action that a state discovered so far offers; and as many resets, where there are resets."""
+
+    of_discovered = True
 
     def __init__(self, samples: int, model: EmpiricalModel) -> None:
         self.samples = samples

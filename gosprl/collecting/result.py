@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.collecting.record import Found
+from gosprl.collecting.requirements import Requirement, are_resets_possible, scattered
 from gosprl.errors import GosprlError
 from gosprl.guarantee import Guarantee
+from gosprl.model.arranged import Arrangement
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.kl import KL
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from gosprl.collecting.collector import Collector
     from gosprl.mdp.tabular import TabularMDP
 
+SHOWN_ALIASED = 5  # states that a guarantee names
 SHOWN = 200  # states up to which the limit is solved for just to be shown
 
 
@@ -38,7 +41,8 @@ class Result:
     states: int  # with a requirement
     pairs: int  # with a requirement
     resets: int  # transitions from terminal states to starting ones; they cost no step
-    unseen: float  # at level delta, no pair visited hides more next-state mass than this
+    unseen: float  # at level delta, no pair visited, nor the reset, hides more next-state mass than this
+    of_discovered: bool  # whether the need is about the states discovered, so that met says nothing of others
     seed: int | None
     strategy: str  # its name and options
     work: Mapping[str, float] = field(repr=False)  # what planning took, and how steps were spent
@@ -62,7 +66,10 @@ class Result:
             return np.nan
         try:
             if self._truth is not None:
-                return limit_of_mdp(self._truth, *self._need, self._start)
+                pair, state = self._need
+                return limit_of_mdp(
+                    *(self._truth, pair[: len(self._truth.rows)], state[: self._truth.num_states], self._start)
+                )
             return limit_of_model(self.model, *self._need, self._start)
         except GosprlError:
             return np.nan
@@ -85,18 +92,25 @@ class Result:
         return f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"
 
     @property
+    def hidden(self) -> str:
+        """What `unseen` says, in words."""
+        return f"a pair visited may have next states never seen, of a probability up to {self.unseen:.3g}"
+
+    @property
     def missing(self) -> int:
         """Samples that are still needed, in all."""
         return sum((self.unmet["needed"] - self.unmet["have"]).tolist())
 
     def __repr__(self) -> str:
         missing = f", {self.missing} samples missing" if self.missing else ""
+        of = f"for the {self.states} states discovered" if self.of_discovered else f"{self.states} states"
         lines = [
-            ("met", f"{self.met} ({self.states} states, {self.pairs} pairs{missing})"),
+            ("met", f"{self.met} ({of}, {self.pairs} pairs{missing})"),
             ("stop", self.stop),
             ("steps", f"{self.steps:,}"),
             ("attempts", f"{self.attempts:,}"),
             ("guarantee", str(self.guarantee)),
+            *([("unseen", self.hidden)] if self.of_discovered else []),
             ("strategy", self.strategy),
             ("seed", repr(self.seed)),
         ]
@@ -111,38 +125,77 @@ class Result:
         return "Result\n" + "\n".join(f"  {name:<10} {value}" for name, value in lines)
 
 
-def snapshot(collector: "Collector", model: EmpiricalModel) -> Result:
-    """Return the result of a collector as it is now; `model` are its counts, or a copy of them."""
-    record = collector.record
-    report = collector.report()
-    pair, state, num_states = record.need.asked()
-    unmet = record.need.unmet()
-    had = collector.had
+def snapshot(collector: "Collector", *, last: bool) -> Result:
+    """Return the result of a collector as it is now.
+
+    Parameters
+    ----------
+    last
+        Whether the collector is not used any more: then its counts are handed over, not copied.
+    """
+    record, model = collector.record, collector.model
+    report, need = collector.report(), collector.record.need
+    kept = model.arrangement()
+    shown = model.arranged(kept)
+    pair, state, num_states = need.asked()
+    unmet = _unmet(model, need.unmet(), kept)
+    had = scattered(collector.had, model.rows.places(collector.rows_had), len(model.rows))
     had_of_states = np.bincount(model.rows.state, weights=had, minlength=model.num_states).astype(np.int64)
+    live = ~model.terminal
     wanted = np.bincount(model.rows.state, weights=pair, minlength=model.num_states) + state
     return Result(
         met=len(unmet) == 0,
         steps=record.steps,
         attempts=collector.attempts,
         stop=collector.stop_reason(),
-        counts=model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, model.visits)),
+        counts=_counts(shown, int(live[kept.states].sum())),
         unmet=unmet,
-        unreachable=_unreachable(collector, report.given_up, unmet),
+        unreachable=_unreachable(collector, report.given_up, unmet, kept),
         curve=_curve(collector, unmet, num_states),
-        model=model,
-        guarantee=report.guarantee,
-        states=int((wanted > 0).sum()),
-        pairs=int((pair > 0).sum()),
+        model=shown if last or shown is not model else shown.copy(),
+        guarantee=_guarantee(report.guarantee, model, need.requirement),
+        states=int((wanted[live] > 0).sum()),
+        pairs=int((pair[live[model.rows.state]] > 0).sum()),
         resets=record.resets,
         unseen=unseen_mass(model, collector.strategy.delta),
+        of_discovered=need.requirement.of_discovered,
         seed=collector.seed,
         strategy=repr(collector.strategy),
         work=report.work,
-        found=record.found,
-        _need=(np.maximum(pair - had, 0), np.maximum(state - had_of_states, 0)),
-        _start=collector.start,
+        found=_found(record.found, kept),
+        _need=(np.maximum(pair - had, 0)[kept.rows], np.maximum(state - had_of_states, 0)[kept.states]),
+        _start=None if collector.start is None else int(kept.place[collector.start]),
         _truth=collector.truth,
     )
+
+
+def _counts(model: EmpiricalModel, lives: int) -> NDArray[np.int64]:
+    """[S, A] visits of the live states, without resets."""
+    visits = np.where(model.certain | model.terminal[model.rows.state], 0, model.visits)
+    return model.rows.to_dense(visits)[:lives, : model.num_actions - (model.resets == "anytime")]
+
+
+def _unmet(model: EmpiricalModel, unmet: NDArray[np.void], kept: Arrangement) -> NDArray[np.void]:
+    """Return what is missing, with the indices that the result has: -1 for the reset."""
+    reset = unmet["state"] == model.states.reset
+    unmet["state"] = kept.place[unmet["state"]]
+    unmet["state"][reset] = -1
+    return unmet
+
+
+def _found(found: Found | None, kept: Arrangement) -> Found | None:
+    if found is None:
+        return None
+    return found._replace(state=int(kept.place[found.state]), next_state=int(kept.place[found.next_state]))
+
+
+def _guarantee(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirement) -> Guarantee:
+    """Return what is promised, with what it is about and what it takes for granted."""
+    if model.aliased:
+        names = ", ".join(model.states.name(s) for s in sorted(model.aliased)[:SHOWN_ALIASED])
+        more = "" if len(model.aliased) <= SHOWN_ALIASED else f" and {len(model.aliased) - SHOWN_ALIASED} more"
+        guarantee = guarantee.assuming(f"that {names}{more} are states, though they offered different actions")
+    return guarantee.within("of the states discovered") if requirement.of_discovered else guarantee
 
 
 def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> NDArray[np.void]:
@@ -155,17 +208,23 @@ def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> 
     return curve
 
 
-def _unreachable(collector: "Collector", given_up: dict[int, str], unmet: NDArray[np.void]) -> dict[int, str]:
+def _unreachable(
+    collector: "Collector", given_up: Mapping[int, str], unmet: NDArray[np.void], kept: Arrangement
+) -> dict[int, str]:
     """Return the unmet states that were given up, and which test said so."""
-    reasons = {**collector.record.need.waived, **given_up}
+    need, model = collector.record.need, collector.record.model
+    reasons = {**need.not_offered(), **need.waived, **given_up}
     if collector.given_up is not None:
         reasons.update(collector.given_up.states)
-    return {s: reasons[s] for s in np.unique(unmet["state"]).tolist() if s in reasons}
+    shown = {-1 if s == model.states.reset else int(kept.place[s]): why for s, why in reasons.items()}
+    return {s: shown[s] for s in np.unique(unmet["state"]).tolist() if s in shown}
 
 
 def unseen_mass(model: EmpiricalModel, delta: float) -> float:
     """Return the largest cap, at level delta, on the mass of successors never seen, over the pairs visited."""
-    visited = np.flatnonzero((model.visits > 0) & ~model.terminal[model.rows.state])
+    visited = np.flatnonzero((model.visits > 0) & ~model.certain)
+    if model.states.reset >= 0 and not are_resets_possible(model):
+        visited = visited[visited != model.rows.ptr[model.states.reset]]  # a start that is never repeated
     if not visited.size:
         return 1.0
     sets = KL(delta).intervals(model, visited)

@@ -19,6 +19,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import ROW_BYTES, Rows
 from gosprl.mdp.tabular import MAX_DENSE
 from gosprl.model import pool
+from gosprl.model.arranged import Arrangement, arrange, rows_of
 from gosprl.model.endings import with_endings
 from gosprl.model.space import FEW, StateSpace
 from gosprl.model.successors import Candidates, as_candidates
@@ -129,6 +130,39 @@ class EmpiricalModel(StateSpace):
             setattr(other, name, getattr(self, name).copy())
         return other
 
+    def arrangement(self) -> Arrangement:
+        """Return which states and rows a result shows, in which order: live states first."""
+        others = [self.states.reset] if self.states.reset >= 0 else []
+        return arrange(self.rows, self.states.lives, [*others, *self.states.finals], self.enabled)
+
+    def arranged(self, kept: Arrangement) -> "EmpiricalModel":
+        """Return the model with the states and rows that are kept; the model itself if that are all, in this order."""
+        states, rows, place = kept
+        if len(rows) == len(self.rows) and np.array_equal(states, np.arange(self.num_states)):
+            return self
+        from gosprl import _kernels
+
+        other = copy(self)
+        other.rows = rows_of(self.rows, kept, self.num_actions)
+        other.states = self.states.arranged(states.tolist())
+        for name in ("enabled", "certain"):
+            setattr(other, name, getattr(self, name)[rows])
+        for name in ("terminal", "is_discovered", "rank"):
+            setattr(other, name, getattr(self, name)[states])
+        other.discovered = place[self.discovered].tolist()
+        other.aliased = set(place[list(self.aliased)].tolist())
+        ptr, succ, number, first = self.stored(rows)
+        length = np.diff(ptr)
+        other._counts = counts = pool.empty(length)
+        counts.length[:] = length
+        counts.succ[: len(succ)], counts.number[: len(succ)], counts.first[: len(succ)] = place[succ], number, first
+        counts.scalars[_kernels.CLOSED] = self._counts.scalars[_kernels.CLOSED]
+        for name in ("visits", "reward_sum", "reward_sq"):
+            getattr(counts, name)[:] = getattr(self._counts, name)[rows]
+        changed = np.flatnonzero(self._counts.time[rows] > 0)
+        _kernels.touch_many(counts, changed[np.argsort(self._counts.time[rows][changed])])
+        return other
+
     def restrict(self, successors: Any) -> None:
         """Restrict the possible next states to candidates; the transitions counted so far must be among them.
 
@@ -224,6 +258,15 @@ class EmpiricalModel(StateSpace):
         order = np.lexsort((succ, row))
         row = row[order]
         return self.rows.state[row], self.rows.action[row], succ[order].astype(np.int64), count[order]
+
+    def starts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the states that resets led to, increasing, and how often: samples of the law of the start."""
+        if self.states.reset < 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        _, succ, count, _ = self.stored(self.rows.ptr[self.states.reset : self.states.reset + 1])
+        succ, count = succ[count > 0], count[count > 0]
+        order = np.argsort(succ)
+        return succ[order].astype(np.int64), count[order]
 
     def p_hat(self, s: int, a: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the next states seen from a pair [n], increasing, and their frequencies [n]; n = 0 before a visit."""

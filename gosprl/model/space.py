@@ -43,6 +43,8 @@ class StateSpace:
         self.rank = np.zeros(rows.num_states, dtype=np.int64)  # [S] 1, 2, ... in order of discovery; 0 for final states
         self.terminal = np.zeros(rows.num_states, dtype=bool)
         self.aliased: set[int] = set()
+        self._offers: dict[int, Sequence[int]] = {}  # what a state last offered
+        self.reset_cost = 1.0
         self.closed = False
         self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))
 
@@ -120,20 +122,32 @@ class StateSpace:
         if not self.is_discovered[s]:
             self.discover(s)
             if actions is not None:
-                begin, end = self._offerable(s)
-                self.enabled[begin:end] = np.isin(self.rows.action[begin:end], actions)
+                self.offer(s, actions)
         return s
 
-    def offer(self, s: int, actions: Sequence[int]) -> None:
-        """Take in which actions a discovered state offers now: more than before, or fewer, and it is aliased."""
+    def offer(self, s: int, actions: Sequence[int]) -> bool:
+        """Take in which actions a discovered state offers now; whether that is something new.
+
+        A state that was offered other actions before is aliased: the observation does not tell everything. All actions
+        that it ever offered are its rows then.
+        """
+        if self._offers.get(s) == actions:  # nearly always
+            return False
+        from gosprl import _kernels
+
         begin, end = self._offerable(s)
         offered = np.isin(self.rows.action[begin:end], actions)
-        if not np.array_equal(offered, self.enabled[begin:end]):
-            from gosprl import _kernels
-
+        first = s not in self._offers and not self._counts.visits[begin:end].any()
+        self._offers[s] = actions
+        if np.array_equal(offered, self.enabled[begin:end]):
+            return False
+        if first:
+            self.enabled[begin:end] = offered
+        else:
             self.aliased.add(s)
-            _kernels.touch_many(self._counts, begin + np.flatnonzero(offered & ~self.enabled[begin:end]))
             self.enabled[begin:end] |= offered
+        _kernels.touch_many(self._counts, np.arange(begin, end))
+        return True
 
     def _offerable(self, s: int) -> tuple[int, int]:
         """Return the rows of a state that its system may offer: all but the reset."""
@@ -175,6 +189,24 @@ class StateSpace:
             if resets == "anytime":
                 for s in range(self.states.fixed):
                     self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
+
+    def costs(self, ending: float = 0.0, known: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the cost of each row [R]: a step costs 1, a chosen reset `reset_cost`, one after an ending `ending`.
+
+        Parameters
+        ----------
+        ending
+            What the way from a final state to the start costs; above 0 for planners that need positive costs.
+        known
+            Costs of the rows known beforehand, instead of 1.
+        """
+        cost = np.ones(len(self.rows))
+        if known is not None:
+            cost[self.places()] = known
+        if self.resets != "never":
+            cost[self.certain] = self.reset_cost
+            cost[self.terminal[self.rows.state]] = ending / 2  # to the reset, and from there
+        return cost
 
     def widen(self, actions: int) -> None:
         """Make room for actions 0 .. actions - 1, where their number is not known."""

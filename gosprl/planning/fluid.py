@@ -142,7 +142,7 @@ def solve_model(
     kept = np.where(model.enabled, 1.0 if escape is None else 1 - escape, 0.0)
     visits = np.maximum(model.visits + pseudo * number, 1.0 if pseudo == 0 else pseudo)
     prob = np.repeat(kept, number) * (count + pseudo) / np.repeat(visits, number)
-    cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+    cost = model.costs()
     law = np.zeros(model.num_states)
     law[start] = 1.0
     return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis)

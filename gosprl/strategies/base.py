@@ -58,6 +58,13 @@ class Planner(ABC):
     def restart(self) -> None:
         """Forget the last attempt: the walk does not continue from its last state, or counts were added."""
 
+    def resize(self) -> None:
+        """Make arrays by state and row anew: the model has more of them, whose first ones are those that it had.
+
+        Where the number of actions is unknown, rows can have other numbers. Nothing to do for planners that make their
+        arrays for every attempt.
+        """
+
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
         """Record the total steps and needed samples so far; not `walked`: they were observed outside of attempts."""
 

@@ -168,6 +168,7 @@ class GosprlPlanner(Planner):
         self._history = History(need.state_visits, need.missing_samples)
         self._given_up: dict[int, str] = {}
         self._threshold_fired = False  # whether the paper's threshold gave states up
+        self._earlier = dict.fromkeys(("rows", "full", "leavings"), 0)  # work before the arrays were made anew
         self._count = 0  # number of states in `_under`
         self._goals_were_all = False  # whether all states of `_under` were the goals of the last plan
         self._single_at = 0  # the state whose entry in `_single` is set
@@ -218,14 +219,25 @@ class GosprlPlanner(Planner):
     @property
     def work(self) -> dict[str, float]:
         """Numbers of plans, of full plans, of rows applied, and of walks that left their region."""
-        focus, full = self.focus, self._space
+        focus, full, earlier = self.focus, self._space, self._earlier
         return {
             "plans": self._plans,
             "median rows": 0 if focus is None else focus.median_rows,
-            "rows": (0 if focus is None else focus.applied) + (0 if full is None else full.applied),
-            "full": 0 if full is None else full.plans,
-            "leavings": 0 if focus is None else focus.left,
+            "rows": earlier["rows"] + (0 if focus is None else focus.applied) + (0 if full is None else full.applied),
+            "full": earlier["full"] + (0 if full is None else full.plans),
+            "leavings": earlier["leavings"] + (0 if focus is None else focus.left),
         }
+
+    def resize(self) -> None:
+        """Make arrays anew; what they were made of is in the model."""
+        work, history = self.work, self._history
+        self._earlier = {name: int(work[name]) for name in self._earlier}
+        self._space, self.focus, self.prices = None, None, None
+        self._history = History(self.need.state_visits, self.need.missing_samples)
+        self._history.tried[: len(history.tried)] = history.tried
+        self._history.succeeded[: len(history.succeeded)] = history.succeeded
+        self._goals_were_all, self._single_at = False, 0
+        self.restart()
 
     def restart(self) -> None:
         """Forget the attempt that ended."""
@@ -277,7 +289,7 @@ class GosprlPlanner(Planner):
         if self.options.reach is None or self.need.unmet_items[s]:
             return None
         goals = self.need.unmet_items > 0
-        cost = float(self.space.plan(goals, np.ones(len(self.model.rows)), self._precision(t), -1)[1][s])
+        cost = float(self.space.plan(goals, self.model.costs(ending=1.0), self._precision(t), -1)[1][s])
         if cost <= self.options.reach:
             return None
         test = f"optimistic distance {cost:.4g} > L = {self.options.reach:g}"
@@ -327,10 +339,15 @@ class GosprlPlanner(Planner):
         if callable(costs) and given is None:
             S, A = self.model.num_states, self.model.num_actions
             raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got None")
-        cost = row_costs(given, self.model.rows)
-        if given is not None and cost.min() < 1:
+        model = self.model
+        if given is None:
+            return model.costs(ending=1.0)
+        if model.growing:
+            raise InputError("costs: expected None where states are discovered on the way: they have no numbers yet")
+        cost = row_costs(given, model.known_rows)
+        if cost.min() < 1:
             raise InputError(f"costs: expected costs in [1, c_max], got {cost.min()}")
-        return cost
+        return model.costs(ending=1.0, known=cost)
 
     def _precision(self, t: int) -> float:
         known = self.options.dynamics is not None
@@ -386,8 +403,8 @@ class GosprlPlanner(Planner):
         L = float(options.reach)
         if cost > L and not goals[s]:  # a goal in which the walk is now is 0 steps away
             if options.costs is not None:  # `reach` is a number of steps, not a cost
-                ones, precision = np.ones(len(model.rows)), self._precision(t)
-                cost = float(self.space.plan(goals, ones, precision, -1)[1][s])
+                steps, precision = model.costs(ending=1.0), self._precision(t)
+                cost = float(self.space.plan(goals, steps, precision, -1)[1][s])
             if cost > L:
                 return goals, f"optimistic distance {cost:.4g} > L = {L:g}"
         if options.reach_constant is not None:

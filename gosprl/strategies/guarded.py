@@ -152,8 +152,6 @@ class GuardedPlanner(Planner):
     ) -> None:
         self.options, self.model, self.need = options, model, need
         self.certified, self.practical = certified, practical
-        S, P = model.num_states, len(model.rows)
-        self._patience = math.ceil(P * math.log(S * P / options.delta))  # P l
         self._steps = [0, 0]  # practical and certified ones
         self._counted = (0, need.collected)  # steps and samples at the last call of `account`
         self._mode: int | None = None  # of the last attempt: PRACTICAL or CERTIFIED
@@ -165,6 +163,22 @@ class GuardedPlanner(Planner):
         self._valued_samples = UNLIMITED  # samples at that time
         self._limit: NDArray[np.int64] | None = None  # [R] visits beyond which states are valued again
         self._warned = False
+
+    @property
+    def _patience(self) -> int:
+        """P l; with the states discovered so far, where their number is unknown."""
+        model = self.model
+        S, P = model.num_outcomes, model.num_pairs_bound
+        if S is None or P is None:
+            known = len(model.discovered) + 1
+            S, P = 2 * known + 1, known * model.num_actions + 1
+        return math.ceil(P * math.log(S * P / self.options.delta))
+
+    def resize(self) -> None:
+        """Make arrays anew; the account goes on."""
+        self.certified.resize()
+        self.practical.resize()
+        self._values, self._limit, self._valued_goals = None, None, (-1, -1)
 
     @property
     def may_give_up(self) -> bool:  # type: ignore[override]
@@ -240,8 +254,8 @@ class GuardedPlanner(Planner):
         if all_states:
             if self._values is None:
                 self._values = Workspace(model, self.certified.family)
-            ones, precision = np.ones(len(model.rows)), min(1e-3, 1 / (2 * t))
-            values = self._values.plan(need.unmet_items > 0, ones, precision, -1)[1]
+            steps, precision = model.costs(ending=1.0), min(1e-3, 1 / (2 * t))
+            values = self._values.plan(need.unmet_items > 0, steps, precision, -1)[1]
             value = float(values[s])
             credited = self._valued_samples < samples
             self._valued_goals, self._limit = goals, 2 * model.visits + 1

@@ -138,17 +138,30 @@ class PracticalPlanner(Planner):
         self.options, self.model, self.need = options, model, need
         self._under_sampled = _kernels.under_sampled_row
         self.programs = 0  # solved so far
-        S, R = model.num_states, len(model.rows)
         self._paths = GosprlPlanner(options.paths(), model, need, rng)
         self._certifier = certifier
         self._plan: Attempt | None = None
+        self._new_arrays()
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
-        self._no_goals = np.zeros(S, dtype=bool)
-        # used without a plan: the attempt ends in states whose need is met
-        self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
         self._basis: Any = None
         self._warned = False
+
+    def _new_arrays(self) -> None:
+        S, R = self.model.num_states, len(self.model.rows)
+        self._no_goals = np.zeros(S, dtype=bool)
+        # used without a plan: the attempt ends in states whose need is met
+        self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
+
+    def resize(self) -> None:
+        """Make arrays anew, and plan again."""
+        self._plan, self._basis = None, None
+        self._again = -np.inf if self._paths.prices is not None else self._again  # prices of fewer states
+        self._paths.prices = None
+        self._new_arrays()
+        self._paths.resize()
+        if self._certifier is not None:
+            self._certifier.resize()
 
     @property
     def may_give_up(self) -> bool:  # type: ignore[override]
@@ -241,7 +254,7 @@ class PracticalPlanner(Planner):
         state = np.maximum(need.state - need.state_visits, 0)
         mdp = self.options.dynamics
         if mdp is not None:
-            cost = np.where(model.terminal[model.rows.state], 0.0, 1.0)
+            cost = model.costs()
             law = (np.arange(model.num_states) == s).astype(float)
             return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:

@@ -45,13 +45,8 @@ class System(ABC):
         """Return an empty model with the system's states and actions."""
 
     @abstractmethod
-<<<<<<< HEAD
     def reset(self) -> Any:
         """Begin, or begin again; the state it begins in, or a `Start`."""
-=======
-    def reset(self) -> Start | int:
-        """Begin, or begin again; the state it begins in."""
->>>>>>> h/obs
 
     @abstractmethod
     def step(self, action: int) -> Outcome:

@@ -2,7 +2,7 @@
 
 A key is hashable and immutable, and depends on the content of an observation only. Where a Gymnasium space says what
 observations look like, keys are compact: ints for `Discrete`, bytes for arrays, tuples for `Tuple` and `Dict`. All
-else has a key by content (`gosprl.systems.content`). A function of the user's own (`key=`) overrides both.
+else has a key by content (`gosprl.model.content`). A function of the user's own (`key=`) overrides both.
 
 Whether an observation lies in its space is checked for keys that are new: later ones with the same key do as well.
 """
@@ -17,8 +17,8 @@ from gymnasium import Space
 from gymnasium import spaces as gym_spaces
 
 from gosprl.errors import GosprlError, InputError
+from gosprl.model.content import USE_KEY, Content, thaw
 from gosprl.systems import spaces
-from gosprl.systems.content import USE_KEY, Content, thaw
 
 Key = Callable[[Any, Any], Hashable]
 OBSERVATION = "observation"  # how errors call it

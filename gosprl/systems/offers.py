@@ -15,8 +15,8 @@ from gymnasium import spaces as gym_spaces
 
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
+from gosprl.model.content import Content
 from gosprl.systems import spaces
-from gosprl.systems.content import Content
 from gosprl.systems.observations import takes
 
 MASK = "info['action_mask']"

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gosprl.errors import InputError
-from gosprl.systems.content import USE_KEY
+from gosprl.model.content import USE_KEY
 
 MOST = 10_000  # elements that are listed
 

@@ -29,8 +29,8 @@ FEW_ACTIONS = 8  # that a model begins with where their number is not known
 RESET = ("observation", "info")
 STEP = ("observation", "reward", "terminated", "truncated", "info")
 OLD = (
-    "; 4 values are the interface of Gym before 0.26: wrap the environment with shimmy.GymV21CompatibilityV0, or return "
-    "terminated and truncated apart"
+    "; 4 values are the interface of Gym before 0.26: wrap the environment with shimmy.GymV21CompatibilityV0, or "
+    "return terminated and truncated apart"
 )
 
 

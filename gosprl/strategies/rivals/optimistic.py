@@ -67,6 +67,12 @@ class OptimisticPlanner(Planner):
         self.options, self.model, self.need, self.rng = options, model, need, rng
         self.planner = AveragePlanner(model, as_family(options.confidence, options.delta, options.scale))
 
+    def resize(self) -> None:
+        """Make the sets anew."""
+        plans, sweeps = self.planner.plans, self.planner.sweeps
+        self.planner = AveragePlanner(self.model, self.planner.work.family)
+        self.planner.plans, self.planner.sweeps = plans, sweeps
+
     @property
     def guarantee(self) -> Guarantee:
         """There is none."""

@@ -76,6 +76,12 @@ class ZeroRMaxPlanner(Planner):
         self.gamma, self.model, self.need, self.rng = options.gamma, model, need, rng
         self.space = Workspace(model, Discounted(options.gamma))
 
+    def resize(self) -> None:
+        """Make the sets anew."""
+        plans = self.space.plans
+        self.space = Workspace(self.model, self.space.family)
+        self.space.plans = plans
+
     @property
     def guarantee(self) -> Guarantee:
         """There is none."""
