@@ -22,7 +22,7 @@ from scipy.stats import chi2
 
 import gosprl
 from gosprl.strategies import UNLIMITED, Attempt, Planner, Strategy
-from gosprl.systems.gymnasium import Gymnasium
+from gosprl.systems.stepper import Stepper
 
 LEVEL = 1e-3  # false alarms of the chi-square tests
 FROZEN = "FrozenLake-v1"
@@ -513,7 +513,7 @@ def test_n_steps_and_then_m_are_n_plus_m(limit):
 def test_piece_by_piece_until_all_is_met():
     need = frozen_need(5)
     env = Recorder(gym.make(FROZEN))
-    collector, system = gosprl.Collector(states=16, actions=4, need=need, seed=5), Gymnasium(env)
+    collector, system = gosprl.Collector(states=16, actions=4, need=need, seed=5), Stepper(env)
     while not collector.done:
         collector.run(system, max_steps=17)
     assert same(collector.result(), gosprl.collect(gym.make(FROZEN), need, seed=5))
@@ -593,13 +593,13 @@ def test_every_run_on_an_environment_begins_with_a_reset_unless_none_is_named():
 
 def test_the_same_system_object_goes_on():
     env = Recorder(Table(ring(9)))
-    system = Gymnasium(env)
+    system = Stepper(env)
     collector = gosprl.Collector(9, 2, 100, seed=0, strategy=Plain())
     for _ in range(3):
         collector.run(system, max_steps=2)
     assert len(env.resets) == 1
     assert [s for s, *_ in env.steps] == [0, 1, 2, 3, 4, 5]
-    collector.run(Gymnasium(env), max_steps=1)  # another object: nobody knows where it is
+    collector.run(Stepper(env), max_steps=1)  # another object: nobody knows where it is
     assert len(env.resets) == 2
     assert split(collector.model)[0] == env.transitions()
 
@@ -612,7 +612,7 @@ def test_n_steps_and_then_m_are_n_plus_m_for_states_that_are_found(limit, strate
     expected = gosprl.collect(whole, 2, seed=3, strategy=strategy, max_steps=total)
     for n in range(1, total, 6):
         env = Recorder(gym.make(FROZEN, max_episode_steps=limit))
-        system = Gymnasium(env)
+        system = Stepper(env)
         model = system.model()
         collector = gosprl.Collector(need=system.requirement(2, model), model=model, seed=3, strategy=strategy)
         collector.run(system, max_steps=n)
@@ -1060,7 +1060,7 @@ def test_the_same_seed_finds_the_same(strategy):
     runs = [gosprl.collect(gym.make(FROZEN), 9, seed=3, threshold=0.5, strategy=strategy) for _ in range(2)]
     assert runs[0].found == runs[1].found
     whole, collector = runs[0], gosprl.Collector(16, 4, 10**4, seed=3, threshold=0.5, strategy=strategy)
-    system = Gymnasium(gym.make(FROZEN))
+    system = Stepper(gym.make(FROZEN))
     while not collector.done:
         result = collector.run(system, max_steps=7)
     assert (result.stop, result.met) == ("found", False)
