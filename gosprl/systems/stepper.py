@@ -4,7 +4,6 @@ Only `reset` and `step` are called, and `step` never after the end of an episode
 space is sampled. The system is seeded at its first reset, if that takes a seed.
 """
 
-import copy
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -66,8 +65,6 @@ class Stepper(System):
         self.encoder = encoder(_space(system, "observation_space"), key)
         self.space_size, self.first, self.numbered = self.encoder.size, self.encoder.first, self.encoder.numbered
         self._actions = Actions(_space(system, "action_space"), actions)
-        # arrays made here are handed over as copies, in case the system changes them; the user's values as they are
-        self._copies = actions is None and not isinstance(self._actions.values, range)
         self._takes_seed = isinstance(system, gymnasium.Env) or _takes_seed(system.reset)
         self._seed: int | None = None
         self._over = True  # the next call is reset
@@ -122,14 +119,14 @@ class Stepper(System):
         """Step the system."""
         if self._over:
             raise GosprlError("step() was called before reset(), or after the end of an episode")
-        value = self._actions.values[action]
+        value = self._actions.value(action)
         self._over = True  # should the system raise, too
-        answer = self.system.step(copy.deepcopy(value) if self._copies else value)
+        answer = self.system.step(value)
         self.steps += 1
         try:
             outcome = self._outcome(answer)
         except GosprlError as error:
-            raise _at(f"{self._name()}, step {self.steps} (action {value!r:.80})", error) from None
+            raise _at(f"{self._name()}, step {self.steps} (action {self.action_values[action]!r:.80})", error) from None
         self._over = outcome.terminated or outcome.truncated
         return outcome
 
