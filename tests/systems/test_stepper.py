@@ -280,6 +280,7 @@ def test_tables_take_neither_key_nor_actions():
         ((0, np.nan, False, False, {}), r"reward: expected a finite number, got nan"),
         ((0, np.float32("inf"), False, False, {}), r"reward: expected a finite number, got "),
         ((0, np.array([1.0]), False, False, {}), r"reward: expected a finite number, got array"),
+        ((0, 10**400, False, False, {}), r"reward: expected a finite number, got 1000"),
         ((0, 1j, False, False, {}), r"reward: expected a finite number, got 1j"),
         ((0, 0, None, False, {}), r"terminated: expected a bool, got None"),
         ((0, 0, False, "no", {}), r"truncated: expected a bool, got 'no'"),
