@@ -37,6 +37,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/average.py
 	$(BIN)/python benchmarks/storm.py
 	$(BIN)/python benchmarks/counting.py
+	$(BIN)/python benchmarks/observing.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py

@@ -10,7 +10,7 @@ from stepped import Stepped
 import gosprl
 from gosprl.envs import make
 from gosprl.systems import System, Tabular
-from gosprl.systems.gymnasium import Gymnasium
+from gosprl.systems.stepper import Stepper
 
 
 def river():
@@ -65,7 +65,7 @@ SYSTEMS = {
     "compiled": lambda: Tabular(river()),
     "stepped": lambda: SteppedTabular(river()),
     "own": lambda: Own(river()),
-    "gymnasium": lambda: Gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=9)),
+    "gymnasium": lambda: Stepper(gymnasium.make("FrozenLake-v1", max_episode_steps=9)),
 }
 NEEDS = {  # model -> what `collect` takes
     "int": lambda model: 4,

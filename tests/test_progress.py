@@ -9,7 +9,7 @@ from walked import RIVER, ctrl_c, interrupt, possible, stop_after
 
 import gosprl
 from gosprl import Collector, InputError
-from gosprl.systems.gymnasium import Gymnasium
+from gosprl.systems.stepper import Stepper
 from gosprl.systems.tabular import Tabular
 
 
@@ -82,14 +82,14 @@ class Ring(gymnasium.Env):
 @pytest.fixture
 def every_step(monkeypatch):
     """Reports come after every step."""
-    monkeypatch.setattr(Gymnasium, "block", 1)
+    monkeypatch.setattr(Stepper, "block", 1)
     monkeypatch.setattr("gosprl.progress.PERIOD", 0.0)
 
 
 @pytest.mark.parametrize("env", [lambda: Ring(30), lambda: gymnasium.make("FrozenLake-v1")], ids=["ring", "lake"])
 def test_states_that_are_not_discovered_are_not_met(every_step, env):
     """Of a ring of 30, after a few steps two or three are known: what is met is a proportion of these."""
-    told, system = [], Gymnasium(env())
+    told, system = [], Stepper(env())
     model = system.model()
     need = system.requirement(3, model)
     collector = Collector(need=need, model=model, seed=0)

@@ -12,7 +12,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
-from types import NoneType
+from types import BuiltinFunctionType, MethodType, NoneType
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from gosprl.errors import GosprlError
 USE_KEY = "give key=, a function (observation, info) -> hashable value that tells states apart"
 _PLAIN = frozenset({int, str, bytes, NoneType})  # their own keys
 _EXTENDED = frozenset({"g", "G"})  # long doubles: their bytes have undefined padding
+_FUNCTIONS = (BuiltinFunctionType, MethodType)  # equal if they belong to the same object, which may be large to copy
 Rule = Callable[[Any], Hashable]
 
 
@@ -98,7 +99,7 @@ class Content:
     def _freeze_custom(self, value: Any) -> Hashable:
         """Return the key of an object that Python can hash and compare by value; a copy, in case it is mutable."""
         kind: Any = type(value)
-        if kind.__eq__ is object.__eq__ or kind.__hash__ is object.__hash__:
+        if kind.__eq__ is object.__eq__ or kind.__hash__ is object.__hash__ or isinstance(value, _FUNCTIONS):
             raise GosprlError(f"contains {_shown(value)}, an object that is equal only to itself; {USE_KEY}")
         if dataclasses.is_dataclass(kind) and not _parameters(kind).frozen:
             raise GosprlError(f"contains {_shown(value)}, a dataclass that is not frozen; freeze it, or {USE_KEY}")

@@ -197,12 +197,7 @@ class ByContent(Encoder):
 
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
         """Return the key by content."""
-        try:
-            key = self._freeze(observation)
-        except GosprlError as error:
-            raise GosprlError(f"{self.name} {error}") from None
-        except RecursionError:
-            raise GosprlError(f"{self.name} contains itself, or is nested too deeply; {USE_KEY}") from None
+        key = self.key_of(observation)
         if self.space is None:
             if type(observation) is not self._type or getattr(observation, "dtype", None) is not self._dtype:
                 self._check_kind(observation, key)
@@ -217,8 +212,13 @@ class ByContent(Encoder):
         return thaw(key)
 
     def key_of(self, shown: Any) -> Hashable:
-        """Return the key by content; without the test of its type, since it is not an observation of the system."""
-        return self._freeze(shown)
+        """Return the key by content, without a test of its type or space."""
+        try:
+            return self._freeze(shown)
+        except GosprlError as error:
+            raise GosprlError(f"{self.name} {error}") from None
+        except RecursionError:
+            raise GosprlError(f"{self.name} contains itself, or is nested too deeply; {USE_KEY}") from None
 
     def _check_kind(self, observation: Any, key: Hashable) -> None:
         kind = _kind(key)

@@ -7,6 +7,7 @@ What a state offers comes from ``info["action_mask"]`` (one 0 or 1 for each acti
 user's function, which returns values or a mask. Where both say something they must agree.
 """
 
+import copy
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ _UNKNOWN = object()
 
 
 class Numbering:
-    """Values and their indices; values are the same if type and content are, or else if they are one object."""
+    """Values and their indices; values are the same if type and content are, functions if Python says so."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
@@ -51,8 +52,8 @@ class Numbering:
     def _key(self, value: Any) -> Hashable:
         try:
             return self._freeze(value)
-        except GosprlError:  # a function, say
-            return Numbering, id(value)
+        except GosprlError:  # a function, say: as Python compares it
+            return Numbering, value if isinstance(value, Hashable) else id(value)
 
 
 class Actions:
@@ -75,6 +76,8 @@ class Actions:
         in_space = spaces.elements(space)
         self._choose: Callable[[Any], Any] | None = given if callable(given) else None
         self._grows = self._choose is not None and in_space is None
+        # arrays listed here are handed over as copies, in case the system changes them; a user's values as they are
+        self._copies = in_space is not None and not isinstance(in_space, range) and (given is None or callable(given))
         self.values = _values(space, in_space, given)
         self._numbering = Numbering(self.values)
         self._masks: dict[bytes, tuple[int, ...] | None] = {}
@@ -88,6 +91,11 @@ class Actions:
     def count(self) -> int | None:
         """The number of actions; None if it is not known."""
         return None if self._grows else len(self.values)
+
+    def value(self, index: int) -> Any:
+        """Return what to hand to `step`."""
+        value = self.values[index]
+        return copy.deepcopy(value) if self._copies else value
 
     def offered(self, observation: Any, info: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Return the indices of the actions offered with this observation, in order; None for all."""

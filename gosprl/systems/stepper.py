@@ -4,7 +4,6 @@ Only `reset` and `step` are called, and `step` never after the end of an episode
 space is sampled. The system is seeded at its first reset, if that takes a seed.
 """
 
-import copy
 import inspect
 import math
 import operator
@@ -68,10 +67,9 @@ class Stepper(System):
         _refuse(system)
         self.system = system
         self.encoder = encoder(_space(system, "observation_space"), key)
+        self._encode = self.encoder.encode
         self.space_size, self.first, self.numbered = self.encoder.size, self.encoder.first, self.encoder.numbered
         self._actions = Actions(_space(system, "action_space"), actions)
-        # arrays made here are handed over as copies, in case the system changes them; the user's values as they are
-        self._copies = actions is None and not isinstance(self._actions.values, range)
         self._takes_seed = isinstance(system, gymnasium.Env) or _takes_seed(system.reset)
         self._seed: int | None = None
         self._over = True  # the next call is reset
@@ -131,8 +129,9 @@ class Stepper(System):
         self._seed = None
         self.resets += 1
         try:
-            observation, info = _parts("reset", answer, RESET)
-            start = Start(self._state(self.encoder.encode(observation, info)), self._offered(observation, info))
+            _check_parts("reset", answer, RESET)
+            observation, info = answer
+            start = Start(self._state(self._encode(observation, info)), self._offered(observation, info))
         except GosprlError as error:
             raise _at(f"{self._name()}, reset {self.resets}", error) from None
         self._over = False
@@ -142,26 +141,28 @@ class Stepper(System):
         """Step the system."""
         if self._over:
             raise GosprlError("step() was called before reset(), or after the end of an episode")
-        value = self._actions.values[action]
+        value = self._actions.value(action)
         self._over = True  # should the system raise, too
-        answer = self.system.step(copy.deepcopy(value) if self._copies else value)
+        answer = self.system.step(value)
         self.steps += 1
         try:
             outcome = self._outcome(answer)
         except GosprlError as error:
-            raise _at(f"{self._name()}, step {self.steps} (action {value!r:.80})", error) from None
+            raise _at(f"{self._name()}, step {self.steps} (action {self.action_values[action]!r:.80})", error) from None
         self._over = outcome.terminated or outcome.truncated
         return outcome
 
     def _outcome(self, answer: Any) -> Outcome:
-        observation, reward, terminated, truncated, info = _parts("step", answer, STEP)
+        if type(answer) is not tuple or len(answer) != 5 or type(answer[4]) is not dict:
+            _check_parts("step", answer, STEP)
+        observation, reward, terminated, truncated, info = answer
         if type(reward) is not float or not math.isfinite(reward):
             reward = _reward(reward)
         if type(terminated) is not bool:
             terminated = _flag("terminated", terminated)
         if type(truncated) is not bool:
             truncated = _flag("truncated", truncated)
-        state = self._state(self.encoder.encode(observation, info))
+        state = self._state(self._encode(observation, info))
         # where an episode has terminated nothing is offered any more, and masks are often empty
         offered = None if terminated else self._offered(observation, info)
         return Outcome(state, reward, terminated, truncated, offered)
@@ -217,26 +218,28 @@ def _takes_seed(reset: Callable[..., Any]) -> bool:
     return any(p.kind is p.VAR_KEYWORD or (p.name == "seed" and p.kind is not p.POSITIONAL_ONLY) for p in parameters)
 
 
-def _parts(method: str, answer: Any, names: tuple[str, ...]) -> Any:
-    """Return what a method of the system returned, if it has as many parts as it must, the last a dict."""
+def _check_parts(method: str, answer: Any, names: tuple[str, ...]) -> None:
+    """Check that what a method of the system returned has as many parts as it must, the last a dict."""
     if not isinstance(answer, (tuple, list)) or len(answer) != len(names):
         old = method == "step" and isinstance(answer, (tuple, list)) and len(answer) == 4
         raise GosprlError(f"{method}(): expected ({', '.join(names)}), got {answer!r:.80}{OLD if old else ''}")
-    if type(answer[-1]) is not dict and not isinstance(answer[-1], Mapping):
+    if not isinstance(answer[-1], Mapping):
         raise GosprlError(
             f"{method}(): expected ({', '.join(names)}) with info a dict, which may be empty, got {answer!r:.80}"
         )
-    return answer
 
 
 def _reward(reward: Any) -> float:
     """Return a reward as a float: a finite number, of whatever type."""
-    real = isinstance(reward, (int, float, np.bool_, np.integer, np.floating))
+    real = type(reward) is int or isinstance(reward, (int, float, np.bool_, np.integer, np.floating))
     if isinstance(reward, np.ndarray) and reward.shape == () and reward.dtype.kind in "biuf":
         real = True
-    if not real or not math.isfinite(reward):
-        raise GosprlError(f"reward: expected a finite number, got {reward!r:.80}")
-    return float(reward)
+    try:
+        if real and math.isfinite(reward):
+            return float(reward)
+    except OverflowError:  # ints may be larger than any float
+        pass
+    raise GosprlError(f"reward: expected a finite number, got {reward!r:.80}")
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -10,7 +10,8 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.mark.parametrize(
-    "name", ["planning", "average", "storm", "counting", "collecting", "growth", "distances", "applications"]
+    "name",
+    ["planning", "average", "storm", "counting", "observing", "collecting", "growth", "distances", "applications"],
 )
 def test_quick_run(name):
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick"]

@@ -43,8 +43,8 @@ def test_none_of_the_three_may_be_missing(missing):
 
 
 def test_an_outcome_has_defaults():
-    assert Outcome(3) == (3, 0.0, False, False)
-    assert Outcome(3, 1.0, truncated=True) == (3, 1.0, False, True)
+    assert Outcome(3) == (3, 0.0, False, False, None)
+    assert Outcome(3, 1.0, truncated=True) == (3, 1.0, False, True, None)
 
 
 def test_components_need_what_can_be_reached():
@@ -79,5 +79,5 @@ def test_what_is_made_of_what():
     assert as_system(system) is system
     assert as_system(RIVER).mdp is RIVER
     for other in (None, 3, Least, "FrozenLake-v1", RIVER.dense()):
-        with pytest.raises(InputError, match="system: expected a TabularMDP, a Gymnasium environment or a"):
+        with pytest.raises(InputError, match="system: expected a TabularMDP, a Gymnasium environment, an object"):
             as_system(other)
