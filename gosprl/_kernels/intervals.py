@@ -88,10 +88,11 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
 
 @jit
-def unseen_caps(ptr, first, visits, log_row, log_b, scale, total):
-    """Fill the caps (b) on the unseen mass of rows, where the number of states is unknown; log_row as below."""
+def unseen_caps(ptr, first, visits, S, log_row, log_a, log_b, scale, total):
+    """Fill `unseen_cap` of rows with levels of their own: log_row is added to log_a and log_b."""
     for r in range(len(visits)):
-        total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], visits[r], 0, 0.0, log_row[r] + log_b, scale)
+        a, b = log_row[r] + log_a, log_row[r] + log_b
+        total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], visits[r], S, a, b, scale)
 
 
 @jit
@@ -169,7 +170,7 @@ def kl_intervals(
 
 @jit
 def weighted_kl_ends(k, n, budget, weight):
-    """The two ends of {q : n kl(k/n, q) <= budget + weight log(1/q)}, for 0 <= weight <= 1 <= k <= n, all floats.
+    """Return the two ends of {q : n kl(k/n, q) <= budget + weight log(1/q)}, for 0 <= weight <= 1 <= k <= n: floats.
 
     With h(q) = -j log q - (n - k) log(1 - q), j = k - weight, the condition is h(q) <= a constant: that of a kl ball
     around j/m for m = n - weight visits, so the set is an interval, and these are its exact ends. It contains k/n.
