@@ -231,7 +231,7 @@ def end_is_wrong(sets, p):
 @pytest.mark.parametrize("p", [(0.6, 0.4), (0.5, 0.3, 0.2), (0.75, 0.25), (0.34, 0.33, 0.33)])
 @pytest.mark.parametrize("delta", [0.9, 0.5])
 def test_exact_failure_probabilities_are_within_the_levels(p, delta):
-    """All sequences of visits of a row of the first state, whose level is delta / 2: caps and ends have shares of it."""
+    """All sequences of visits of a row of the first state, whose level is delta / 2; caps and ends have shares."""
     level, n = delta / 2, 7 if len(p) < 3 else 6
     caps = failure_probability(gosprl.KL(delta), p, n, cap_is_wrong)
     assert caps <= UNLIMITED_SHARES[1] * level
