@@ -88,10 +88,11 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
 
 
 @jit
-def unseen_caps(ptr, first, visits, log_row, log_b, scale, total):
-    """Fill the caps (b) on the unseen mass of rows, where the number of states is unknown; log_row as below."""
+def unseen_caps(ptr, first, visits, S, log_row, log_a, log_b, scale, total):
+    """Fill `unseen_cap` of rows with levels of their own: log_row is added to log_a and log_b."""
     for r in range(len(visits)):
-        total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], visits[r], 0, 0.0, log_row[r] + log_b, scale)
+        a, b = log_row[r] + log_a, log_row[r] + log_b
+        total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], visits[r], S, a, b, scale)
 
 
 @jit

@@ -214,8 +214,8 @@ class StateSpace:
             self._resize(self.num_states, max(actions, 2 * self.num_actions))
 
     def _add(self, kind: str, key: Hashable = None) -> int:
-        """Take the next free state."""
-        if self.states.used == self.num_states:
+        """Take the next free state; one more stays free, to stand for what is not discovered yet."""
+        if self.states.used + 1 >= self.num_states:
             self._resize(self.num_states + max(FEW, self.states.used - self.states.fixed), self.num_actions)
         return self.states.add(kind, key)
 

@@ -70,7 +70,7 @@ class Bernstein(_Family):
         # by chance the later visits alone may have a lower end above the upper one; the frequency keeps the set
         lower = np.minimum(lower, seen / n)
         total = np.empty(len(visits))
-        _kernels.unseen_caps(ptr, first, visits, log_row, log_cap, float(self.scale), total)
+        _kernels.unseen_caps(ptr, first, visits, 0, log_row, math.inf, log_cap, float(self.scale), total)
         return Intervals(ptr, succ, lower, upper, total.copy(), total)
 
     @property

@@ -114,9 +114,10 @@ def with_certain(model: "EmpiricalModel", rows: NDArray[np.int64] | None, sets: 
     """Return the sets, after reducing those of rows with a known outcome to one point, in place."""
     if model.resets != "never":
         certain = model.certain if rows is None else model.certain[rows]
-        entries = np.repeat(certain, np.diff(sets.ptr))
-        sets.lower[entries] = sets.upper[entries] = 1.0
-        sets.each[certain] = sets.total[certain] = 0.0
+        if certain.any():
+            entries = np.repeat(certain, np.diff(sets.ptr))
+            sets.lower[entries] = sets.upper[entries] = 1.0
+            sets.each[certain] = sets.total[certain] = 0.0
     return sets
 
 

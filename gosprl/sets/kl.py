@@ -32,7 +32,7 @@ class KL(_Family):
         if unlimited(model):
             log_row = row_logarithms(model, rows)
             _kernels.weighted_kl_intervals(ptr, count, visits, log_row, log_kl, scale, lower, upper)
-            _kernels.unseen_caps(ptr, first, visits, log_row, log_b, scale, total)
+            _kernels.unseen_caps(ptr, first, visits, 0, log_row, log_a, log_b, scale, total)
         else:
             _kernels.kl_intervals(
                 *(ptr, count, first, visits, model.num_outcomes or 0, model.closed, log_kl, log_one, log_a, log_b),

@@ -74,6 +74,14 @@ for family in families:
         intervals = family.intervals(source)
         show(repr(family), intervals.lower, intervals.upper, intervals.each, intervals.total)
 ends = [(k, n, budget) for n in (1, 7, 1000) for k in range(0, n + 1, 1 + n // 9) for budget in (0.01, 3.0, 80.0)]
+from gosprl.sets import visits_for_unseen
+growing = model.copy()
+growing.num_outcomes, growing.rank = None, np.arange(S, 0, -1)
+for family in families:
+    intervals = family.intervals(growing)
+    show("growing", intervals.lower, intervals.upper, intervals.each, intervals.total)
+    for source in (model, growing)[isinstance(family, gosprl.Bernstein) :]:
+        show("visits", visits_for_unseen(source, family, np.arange(len(model.rows)), 0.01))
 show("kl", [_kernels.kl_upper(*end) for end in ends])
 
 # certificates
