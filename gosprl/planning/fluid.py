@@ -25,11 +25,11 @@ TOO_SMALL = 1e-9  # coefficients that HiGHS drops
 LARGE_COEFFICIENT = 1e14  # visits a departure above which a state's least number of visits is divided
 LARGEST, INFINITE = 1e15, 1e20  # coefficients, and costs or bounds, that HiGHS refuses
 LARGE_NEED = 1e6  # above it, the largest need is the unit of measurement: tolerances of HiGHS are absolute
-FEASIBLE, OPTIMAL = 1e-12, 1e-6  # relative errors of an accepted solution: of each equation, and of the cost
+FEASIBLE, OPTIMAL = 1e-10, 1e-6  # relative errors of an accepted solution: of each equation, and of the cost
 ROUNDING = 1e-15  # relative error of an equation that may be due to rounding alone
-ROUNDS = 6  # attempts at one program
-PIVOTS = 10_000, 100  # steps of the simplex method in one attempt: at most so many, and for each row and column
-RESTARTS: tuple[dict[str, Any], ...] = ({}, {"simplex_strategy": 4}, {"presolve": "off"})  # primal; as it is
+ROUNDS = 8  # attempts at one program
+PIVOTS = 10_000, 100  # steps of the simplex method in one attempt, at most: so many, and so many per row and column
+RESTARTS: tuple[dict[str, Any], ...] = ({}, {"simplex_strategy": 4}, {"presolve": "off"})  # 4: the primal method
 INFEASIBLE, INACCURATE = "infeasible", "a solution that is not accurate"
 
 
@@ -248,7 +248,7 @@ def _run(program: _Program, basis: Any) -> tuple[float, NDArray[np.float64], Any
     restarts = iter(RESTARTS)
     reasons: list[str] = []
     for number in range(ROUNDS):
-        solver, infeasible, reason = _attempt(program.model(unit, x, slack), basis, options)
+        solver, reason = _attempt(program.model(unit, x, slack), basis, options)
         if not reason:
             solution, basis = solver.getSolution(), solver.getBasis()
             x = np.maximum(x + np.array(solution.col_value) / unit, program.lower)
@@ -256,10 +256,10 @@ def _run(program: _Program, basis: Any) -> tuple[float, NDArray[np.float64], Any
             if program.is_solved_by(x, duals):
                 first = solver.getInfo().objective_function_value / unit
                 return first if number == 0 else float(program.cost @ x), duals, basis
-        elif infeasible and INFEASIBLE in reasons:
-            raise Infeasible("some states are left for good before they were visited often enough")
-        elif infeasible and reasons and reasons[-1] == INACCURATE:
+        elif reason == INFEASIBLE and reasons[-1:] == [INACCURATE]:
             slack = ROUNDING
+        elif reason == INFEASIBLE and INFEASIBLE in reasons:
+            raise Infeasible("some states are left for good before they were visited often enough")
         else:
             x, basis, slack, options = program.lower, None, 0.0, next(restarts, {})
         reasons.append(reason or INACCURATE)
@@ -272,8 +272,8 @@ def _unit(largest: float) -> float:
     return float(2.0 ** -np.ceil(np.log2(largest))) if largest > 0 else 1.0
 
 
-def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, bool, str]:
-    """Return (the solver, whether it says that there is no solution, why it has none: "" if it has one)."""
+def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, str]:
+    """Return (the solver, why it has no solution: "" if it has one, INFEASIBLE if it says that there is none)."""
     import highspy
 
     solver = highspy.Highs()
@@ -283,11 +283,11 @@ def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, bool, s
         most = PIVOTS[0] + PIVOTS[1] * (lp.num_col_ + lp.num_row_)  # a limit of time would not be the same each time
         for name, value in {"parallel": "off", "simplex_iteration_limit": most, **options}.items():
             if solver.setOptionValue(name, value) == highspy.HighsStatus.kError:
-                return solver, False, f"the solver refused {name}={value}"
+                return solver, f"the solver refused {name}={value}"
         if fits:
             solver.setOptionValue("presolve", "off")
         if solver.passModel(lp) == highspy.HighsStatus.kError:
-            return solver, False, "the solver refused the program"
+            return solver, "the solver refused the program"
         if fits and solver.setBasis(basis) == highspy.HighsStatus.kError:
             solver.setOptionValue("presolve", "choose")  # another basis than expected: begin without one
         ran = solver.run()
@@ -295,7 +295,7 @@ def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, bool, s
         raise GosprlError(f"the fluid program was not solved: {error}") from error
     status = solver.getModelStatus()
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
-        return solver, True, INFEASIBLE
+        return solver, INFEASIBLE
     if ran == highspy.HighsStatus.kError or status != highspy.HighsModelStatus.kOptimal:
-        return solver, False, f"the solver ended with {ran.name}, {solver.modelStatusToString(status)}"
-    return solver, False, ""
+        return solver, f"the solver ended with {ran.name}, {solver.modelStatusToString(status)}"
+    return solver, ""
