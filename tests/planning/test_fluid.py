@@ -250,6 +250,24 @@ def test_a_program_that_interior_points_never_finished():
     assert flow.value == pytest.approx(need[0] + 2.0 * need[2], rel=TOLERANCE)
 
 
+@pytest.mark.parametrize(("S", "up"), [(30, 0.2), (40, 0.2), (30, 0.1)])
+def test_a_need_that_takes_very_long_is_not_called_out_of_reach(S, up):
+    """Against the stream: each state up the river takes (0.6 - up) / up times as long; beyond 1e12 it was "never"."""
+    P = np.zeros((S, 2, S))
+    s = np.arange(S)
+    P[s, 0, np.maximum(s - 1, 0)] = 1
+    P[s, 1, s] = 0.4
+    P[s, 1, np.minimum(s + 1, S - 1)] += up
+    P[s, 1, np.maximum(s - 1, 0)] += 0.6 - up
+    try:
+        value = known(P, np.full(2 * S, 10), np.zeros(S, dtype=int), 0).value
+    except Infeasible:
+        value = np.inf
+    except GosprlError:  # too large for the solver, and it says so
+        return
+    assert 1e10 < value < np.inf
+
+
 def test_an_attempt_ends_after_a_number_of_steps(monkeypatch):
     monkeypatch.setattr(fluid, "PIVOTS", (0, 0))
     mdp, prob, *rest = instance(3)
