@@ -29,7 +29,7 @@ FEASIBLE, OPTIMAL = 1e-10, 1e-6  # relative errors of an accepted solution: of e
 ROUNDING = 1e-15  # relative error of an equation that may be due to rounding alone
 ROUNDS = 8  # attempts at one program
 PIVOTS = 10_000, 100  # steps of the simplex method in one attempt, at most: so many, and so many per row and column
-RESTARTS: tuple[dict[str, Any], ...] = ({}, {"simplex_strategy": 4}, {"presolve": "off"})  # 4: the primal method
+RESTARTS: tuple[dict[str, Any], ...] = ({"presolve": "off"}, {}, {"simplex_strategy": 4})  # 4: the primal method
 INFEASIBLE, INACCURATE = "infeasible", "a solution that is not accurate"
 
 
