@@ -22,10 +22,15 @@ from gosprl.mdp.rows import Rows
 from gosprl.model.empirical import EmpiricalModel
 
 TOO_SMALL = 1e-9  # coefficients that HiGHS drops
-LARGE_COEFFICIENT = 1e9  # visits a departure from which on a state's equation is divided by them
+LARGE_COEFFICIENT = 1e14  # visits a departure above which a state's least number of visits is divided
 LARGEST, INFINITE = 1e15, 1e20  # coefficients, and costs or bounds, that HiGHS refuses
 LARGE_NEED = 1e6  # above it, the largest need is the unit of measurement: tolerances of HiGHS are absolute
-FEASIBLE = 1e-6  # relative error of a solution that is accepted after the first attempt failed
+FEASIBLE, OPTIMAL = 1e-10, 1e-6  # relative errors of an accepted solution: of each equation, and of the cost
+ROUNDING = 1e-15  # relative error of an equation that may be due to rounding alone
+ROUNDS = 8  # attempts at one program
+PIVOTS = 10_000, 100  # steps of the simplex method in one attempt, at most: so many, and so many per row and column
+RESTARTS: tuple[dict[str, Any], ...] = ({"presolve": "off"}, {}, {"simplex_strategy": 4})  # 4: the primal method
+INFEASIBLE, INACCURATE = "infeasible", "a solution that is not accurate"
 
 
 class Infeasible(GosprlError):
@@ -63,6 +68,8 @@ def solve(
     away = succ != rows.state[row]
     leaving = np.bincount(row[away], weights=prob[away], minlength=R).astype(float)  # whole numbers if there are none
     if escape is not None:
+        # what the solver would drop must not be missing elsewhere: a loss, however small, counts after many visits
+        escape = np.where(escape > TOO_SMALL * (leaving + escape), escape, 0.0)
         leaving += escape
     # Variables: the departures lambda (1 - p(s|s,a)) rather than the visits lambda, so that no coefficient is as small
     # as the probability to leave a state; rows that never leave have no departures, and are counted apart.
@@ -79,7 +86,7 @@ def solve(
     lines = [rows.state[~stays], succ[away], np.arange(S)]
     values = [np.ones(int((~stays).sum())), -arriving, np.ones(S)]
     if escape is not None:
-        flees = np.flatnonzero(escape > TOO_SMALL * scale)
+        flees = np.flatnonzero(escape)
         columns += [flees, R + S + np.arange(S), R + S + np.arange(S)]
         lines += [np.full(len(flees), S), np.arange(S), np.full(S, S)]
         values += [escape[flees] / scale[flees], -np.ones(S), -np.ones(S)]
@@ -88,7 +95,6 @@ def solve(
         number[needed] = S + 1 + np.arange(len(needed))
         counted = np.flatnonzero(number[rows.state] >= 0)
         weight, times = _visits_per_departure(rows.state[counted], scale[counted], S)
-        counted, weight = counted[weight > 0], weight[weight > 0]
         columns.append(counted)
         lines.append(number[rows.state[counted]])
         values.append(weight)
@@ -105,23 +111,18 @@ def solve(
         index=line[by_column],
         value=value[by_column],
     )
-    solver, unit = _run(program, basis)
-    duals = np.array(solver.getSolution().row_dual)
-    return Flow(solver.getInfo().objective_function_value / unit, duals[:S], solver.getBasis())
+    least_cost, duals, last = _run(program, basis)
+    return Flow(least_cost, duals[:S], last)
 
 
 def _visits_per_departure(
     state: NDArray[np.int64], scale: NDArray[np.float64], S: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return 1 / scale of rows [n], and what they were multiplied by [S]: 1, or less if the solver would refuse them.
-
-    Beside the largest of a state, coefficients that the solver would drop are 0.
-    """
+    """Return 1 / scale of rows [n], and what it was multiplied by [S]: 1, or less if the solver would refuse it."""
     most = np.zeros(S)
     np.maximum.at(most, state, 1 / scale)
-    times = np.where(most > LARGE_COEFFICIENT, 1 / np.maximum(most, 1.0), 1.0)
-    weight = times[state] / scale
-    return np.where(weight > TOO_SMALL, weight, 0.0), times
+    times = np.minimum(LARGE_COEFFICIENT / np.maximum(most, 1.0), 1.0)
+    return times[state] / scale, times
 
 
 def solve_model(
@@ -173,27 +174,53 @@ class _Program:
         """The largest bound: a need, or the mass that starts somewhere."""
         return float(max(self.lower.max(initial=0), self.row_lower.max(initial=0)))
 
-    def model(self, unit: float) -> Any:
-        """Return the program for the solver, with all bounds multiplied by `unit`."""
+    def model(self, unit: float, x: NDArray[np.float64], slack: float) -> Any:
+        """Return, for the solver, the program of what is to be added to x, with all bounds multiplied by `unit`.
+
+        Equations that x meets up to the relative error `slack` may be missed by as much.
+        """
         import highspy
 
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(self.cost), len(self.row_lower)
-        lp.col_cost_, lp.col_lower_ = self.cost, unit * self.lower
+        lp.col_cost_, lp.col_lower_ = self.cost, unit * (self.lower - x)
         lp.col_upper_ = np.full(lp.num_col_, highspy.kHighsInf)
-        lp.row_lower_, lp.row_upper_ = unit * self.row_lower, unit * self.row_upper
+        activity, size = self.activity(x)
+        room = np.where(np.abs(self.lack(x)) <= slack * size, slack * size, 0.0)
+        lp.row_lower_ = unit * (self.row_lower - activity - room)
+        lp.row_upper_ = unit * (self.row_upper - activity + room)
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = self.start, self.index, self.value
         return lp
 
-    def is_met_by(self, x: NDArray[np.float64]) -> bool:
-        """Whether x is feasible up to a relative error of FEASIBLE."""
+    def activity(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return (A x, |A| |x|), each [m]."""
+        terms = self.value * np.repeat(x, np.diff(self.start))
+        return self._by_row(terms), self._by_row(np.abs(terms))
+
+    def _by_row(self, terms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums [m] of numbers of the entries [nnz]."""
+        return np.bincount(self.index, terms, len(self.row_lower)).astype(float)  # whole numbers if there are none
+
+    def lack(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is to be added to A x [m] so that it is between its bounds."""
+        activity, _ = self.activity(x)
+        return np.clip(activity, self.row_lower, self.row_upper) - activity
+
+    def is_solved_by(self, x: NDArray[np.float64], dual: NDArray[np.float64]) -> bool:
+        """Whether x >= lower meets each equation, and costs what the duals [m] say is the least, in relative terms.
+
+        An equation is compared with its own terms: some states see much less than others. What is much smaller than
+        any x that is asked for does not count: differences of equal numbers leave that much.
+        """
+        asked = np.concatenate([self.lower, self.row_lower / np.maximum(self._by_row(np.abs(self.value)), 1.0)])
+        _, size = self.activity(x)
+        if np.any(np.abs(self.lack(x)) > FEASIBLE * (size + asked[asked > 0].min(initial=1.0))):
+            return False
         column = np.repeat(np.arange(len(self.cost)), np.diff(self.start))
-        m = len(self.row_lower)
-        activity = np.bincount(self.index, weights=self.value * x[column], minlength=m)
-        allowed = FEASIBLE * np.bincount(self.index, weights=np.abs(self.value * x[column]), minlength=m)
-        rows = np.all(activity >= self.row_lower - allowed) and np.all(activity <= self.row_upper + allowed)
-        return bool(rows and np.all(x >= (1 - FEASIBLE) * self.lower))
+        reduced = self.cost - np.bincount(column, self.value * dual[self.index], len(self.cost))
+        cost, bound = float(self.cost @ x), float(dual @ self.row_lower + reduced @ self.lower)
+        return abs(cost - bound) <= OPTIMAL * max(cost, 1.0)
 
     def __str__(self) -> str:
         size = np.abs(self.value[self.value != 0])
@@ -203,50 +230,64 @@ class _Program:
         )
 
 
-def _run(program: _Program, basis: Any) -> tuple[Any, float]:
-    """Return (the solver after solving, the unit of its bounds).
+def _run(program: _Program, basis: Any) -> tuple[float, NDArray[np.float64], Any]:
+    """Return (the least cost, the duals [m], the basis). Begun at `basis` if that fits.
 
-    Begun at `basis` if that fits. Needs may be large, and an action taken many times for each visit that is needed, so
-    the solver may end without an answer ("excessive primal values"), or say that there is no solution where rounding
-    is as large as its tolerance. Then the program is solved again with the largest need as unit of measurement, by the
-    primal simplex method and by interior points, and a solution is accepted if it is feasible in relative terms.
+    The solver's tolerances are absolute, but needs and the chances to leave a state differ by many orders of magnitude:
+    what it takes for a solution may miss all that is needed in some state. So each answer is checked in relative terms,
+    and what it lacks is the right-hand side of the next program, in a unit that makes it about 1 (iterative
+    refinement). If there is no answer, the next attempt begins with what is needed, and nothing else.
+
+    "Infeasible" must be said twice. After an answer, it may be that rounding took away more than there is to start
+    with: then equations that hold up to rounding may be missed by as much.
     """
     program.check()
-    unit = 1.0 if program.largest <= LARGE_NEED else 2.0 ** -np.ceil(np.log2(program.largest))
-    solver, infeasible, reason = _attempt(program.model(unit), basis, {})
-    if not reason and (unit == 1 or program.is_met_by(np.array(solver.getSolution().col_value) / unit)):
-        return solver, unit
-    reasons = [reason]
-    unit = 2.0 ** -np.ceil(np.log2(max(program.largest, 1.0)))
-    for options in ({"simplex_strategy": 4}, {"solver": "ipm"}):
-        solver, also_infeasible, reason = _attempt(program.model(unit), None, options)
-        if not reason and program.is_met_by(np.array(solver.getSolution().col_value) / unit):
-            return solver, unit
-        if infeasible and (also_infeasible or not reason):
-            break
-        infeasible |= also_infeasible
-        reasons.append(reason)
-    if infeasible:
-        raise Infeasible("some states are left for good before they were visited often enough")
-    why = ", ".join(dict.fromkeys(each or "a solution that is not feasible" for each in reasons))
-    raise GosprlError(f"the fluid program was not solved: {why}; {program}")
+    x, slack = np.zeros(len(program.cost)), 0.0
+    unit = 1.0 if program.largest <= LARGE_NEED else _unit(program.largest)
+    options: dict[str, Any] = {}
+    restarts = iter(RESTARTS)
+    reasons: list[str] = []
+    for number in range(ROUNDS):
+        solver, reason = _attempt(program.model(unit, x, slack), basis, options)
+        if not reason:
+            solution, basis = solver.getSolution(), solver.getBasis()
+            x = np.maximum(x + np.array(solution.col_value) / unit, program.lower)
+            duals = np.array(solution.row_dual)
+            if program.is_solved_by(x, duals):
+                first = solver.getInfo().objective_function_value / unit
+                return first if number == 0 else float(program.cost @ x), duals, basis
+        elif reason == INFEASIBLE and reasons[-1:] == [INACCURATE]:
+            slack = ROUNDING
+        elif reason == INFEASIBLE and INFEASIBLE in reasons:
+            raise Infeasible("some states are left for good before they were visited often enough")
+        else:
+            x, basis, slack, options = program.lower, None, 0.0, next(restarts, {})
+        reasons.append(reason or INACCURATE)
+        unit = _unit(float(np.abs(program.lack(x)).max(initial=0)))
+    raise GosprlError(f"the fluid program was not solved: {', '.join(dict.fromkeys(reasons))}; {program}")
 
 
-def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, bool, str]:
-    """Return (the solver, whether it says that there is no solution, why it has none: "" if it has one)."""
+def _unit(largest: float) -> float:
+    """Return the power of 2 that makes a number about 1."""
+    return float(2.0 ** -np.ceil(np.log2(largest))) if largest > 0 else 1.0
+
+
+def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, str]:
+    """Return (the solver, why it has no solution: "" if it has one, INFEASIBLE if it says that there is none)."""
     import highspy
 
     solver = highspy.Highs()
     solver.silent()
     fits = basis is not None and (len(basis.col_status), len(basis.row_status)) == (lp.num_col_, lp.num_row_)
     try:
-        for name, value in {"parallel": "off", **options}.items():
+        most = PIVOTS[0] + PIVOTS[1] * (lp.num_col_ + lp.num_row_)  # a limit of time would not be the same each time
+        for name, value in {"parallel": "off", "simplex_iteration_limit": most, **options}.items():
             if solver.setOptionValue(name, value) == highspy.HighsStatus.kError:
-                return solver, False, f"the solver refused {name}={value}"
+                return solver, f"the solver refused {name}={value}"
         if fits:
             solver.setOptionValue("presolve", "off")
         if solver.passModel(lp) == highspy.HighsStatus.kError:
-            return solver, False, "the solver refused the program"
+            return solver, "the solver refused the program"
         if fits and solver.setBasis(basis) == highspy.HighsStatus.kError:
             solver.setOptionValue("presolve", "choose")  # another basis than expected: begin without one
         ran = solver.run()
@@ -254,7 +295,7 @@ def _attempt(lp: Any, basis: Any, options: dict[str, Any]) -> tuple[Any, bool, s
         raise GosprlError(f"the fluid program was not solved: {error}") from error
     status = solver.getModelStatus()
     if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
-        return solver, True, "infeasible"
+        return solver, INFEASIBLE
     if ran == highspy.HighsStatus.kError or status != highspy.HighsModelStatus.kOptimal:
-        return solver, False, f"the solver ended with {ran.name}, {solver.modelStatusToString(status)}"
-    return solver, False, ""
+        return solver, f"the solver ended with {ran.name}, {solver.modelStatusToString(status)}"
+    return solver, ""
