@@ -49,9 +49,9 @@ class _Arms(Requirement):
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
-        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.state = np.zeros(model.rows.num_states, dtype=np.int64)
         self.all_states = all_states
-        self.remaining = np.zeros(model.num_states, dtype=bool)  # [S] the states not dropped
+        self.remaining = np.zeros(model.rows.num_states, dtype=bool)  # [S] the states not dropped
         self.dropped: list[int] = []  # in the order in which they were dropped
         self.best: int | None = None  # the best state, once that is proved
         self.need = 1  # samples of each remaining state
@@ -88,7 +88,7 @@ class _Arms(Requirement):
 
     def _look(self, model: EmpiricalModel) -> bool:
         """During the first look, add the states discovered to the candidates; return whether there are new ones."""
-        states = np.arange(model.num_states) if self.all_states else np.array(model.discovered, dtype=np.int64)
+        states = np.arange(model.rows.num_states) if self.all_states else np.array(model.discovered, dtype=np.int64)
         if len(states) == self._known or not self.looking:
             return False
         self._known = len(states)
@@ -187,7 +187,7 @@ def means(model: EmpiricalModel) -> Floats:
 
 def _by_state(model: EmpiricalModel, per_row: Floats | Ints) -> Floats:
     """Return the sums over the rows of each state, [S] from [R]."""
-    return np.bincount(model.rows.state, weights=per_row, minlength=model.num_states).astype(np.float64)
+    return np.bincount(model.rows.state, weights=per_row, minlength=model.rows.num_states).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -56,7 +56,7 @@ class Rule(Requirement):
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
-        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.state = np.zeros(model.rows.num_states, dtype=np.int64)
         self.all_states = all_states
         self.counting = np.zeros(len(model.rows), dtype=bool)
         self._known = 0  # number of states taken into account
@@ -102,8 +102,8 @@ class Rule(Requirement):
     def newly_counting(self, model: EmpiricalModel) -> Ints:
         """Add the rows of the states discovered since the last call to the counting rows, and return them [n]."""
         if self.all_states:
-            new = np.arange(model.num_states if self._known == 0 else 0)
-            self._known = model.num_states
+            new = np.arange(model.rows.num_states if self._known == 0 else 0)
+            self._known = model.rows.num_states
         else:
             new = np.array(model.discovered[self._known :], dtype=np.int64)
             self._known = len(model.discovered)
@@ -315,6 +315,6 @@ def listed(states: Ints) -> str:
 def dense(model: EmpiricalModel, per_row: Floats) -> Floats:
     """Return numbers per row [R] as a table [S, A]; nan where the pair does not exist or its state is terminal."""
     exists = model.enabled & ~model.terminal[model.rows.state]
-    table = np.full((model.num_states, model.num_actions), np.nan)
+    table = np.full((model.rows.num_states, model.num_actions), np.nan)
     table[model.rows.state[exists], model.rows.action[exists]] = per_row[exists]
     return table

@@ -78,7 +78,7 @@ def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
     try:
         times = hat.hitting_times()
     except PrecisionError:  # the times are too large for doubles: there is no bound yet, and the run continues
-        times = np.full((model.num_states, model.num_states), np.inf)
+        times = np.full((model.rows.num_states, model.rows.num_states), np.inf)
     np.fill_diagonal(times, 0.0)
     states = np.unique(model.rows.state[counting])
     inside = np.full_like(times, np.inf)
@@ -95,11 +95,11 @@ def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
 def frequencies(model: EmpiricalModel) -> TabularMDP:
     """Return the MDP whose dynamics are the frequencies; a state never left has a self-loop."""
     s, a, s_next, count = model.transitions()
-    idle = np.setdiff1d(np.arange(model.num_states), s)
+    idle = np.setdiff1d(np.arange(model.rows.num_states), s)
     p = count / model.visits[model.rows.index(s, a)]
     first = model.rows.action[model.rows.ptr[idle]]
     parts = (np.append(s, idle), np.append(a, first), np.append(s_next, idle), np.append(p, np.ones(len(idle))))
-    return TabularMDP(parts, states=model.num_states, actions=model.num_actions, name="the frequencies seen")
+    return TabularMDP(parts, states=model.rows.num_states, actions=model.num_actions, name="the frequencies seen")
 
 
 def grow(visits: Ints, ratio: Floats, first: int) -> Ints:
@@ -135,7 +135,7 @@ class ProofRule(DiameterRule):
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence) -> None:
         super().__init__(model, all_states)
         self.family = family
-        self.first = math.ceil(math.log(len(model.rows) * model.num_states)) + 2
+        self.first = math.ceil(math.log(len(model.rows) * model.rows.num_states)) + 2
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Return the samples needed in total of each of `rows`."""

@@ -140,7 +140,7 @@ class PaperPolicies(CertifiedDiameter):
         row = np.repeat(np.arange(len(model.rows)), np.diff(ptr))
         support = int(np.bincount(row[count > 0]).max())
         task, D = self.task, max(1.0, self.diameter)
-        sizes = (support, model.num_states, model.num_actions)
+        sizes = (support, model.rows.num_states, model.num_actions)
         asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
         need = rounded_up(np.full(len(model.rows), asked))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
@@ -235,7 +235,7 @@ class Explored(Answer):
         optimal = f"within {self.proved:.4g} of the best{among}" if math.isfinite(self.proved) else "nothing is proved"
         return [
             ("policies", f"{optimal}; {self.epsilon:g} was asked for"),
-            ("goals, costs", f"any of {self.model.num_states} states, in [{self.c_min:g}, 1]"),
+            ("goals, costs", f"any of {self.model.rows.num_states} states, in [{self.c_min:g}, 1]"),
             ("diameter", f"at most {self.diameter:.4g}"),
         ]
 

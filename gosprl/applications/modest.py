@@ -98,7 +98,7 @@ def requirement(model: EmpiricalModel, rows: Ints, eta: float, norm: str, delta:
     sigma, row = np.sqrt(p_hat * (1 - p_hat)), np.repeat(np.arange(len(rows)), np.diff(ptr))
     X = np.zeros(len(rows))
     (np.add if norm == "l1" else np.maximum).at(X, row, sigma)
-    return phi(X, model.num_states if norm == "l1" else 1, eta, delta, model.num_states, model.num_actions)
+    return phi(X, model.rows.num_states if norm == "l1" else 1, eta, delta, model.rows.num_states, model.num_actions)
 
 
 def certificate(model: EmpiricalModel, family: Confidence, counting: NDArray[np.bool_], norm: str) -> Floats:

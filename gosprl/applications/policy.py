@@ -89,7 +89,7 @@ class Discounted:
         lower = self._least(sets, 1 + lower_r, chosen, precision)[0] - 1 / (1 - gamma)
         moves = slack(model, self.family, np.arange(len(model.rows)))
         # unseen mass may go to states never visited, for which `value` is meaningless: use the largest, or 0
-        never = ~model.terminal & ~np.isin(np.arange(model.num_states), model.rows.state[model.visits > 0])
+        never = ~model.terminal & ~np.isin(np.arange(model.rows.num_states), model.rows.state[model.visits > 0])
         above, _ = average_errors(moves, np.where(never, 1 / (1 - gamma), value))
         _, below = average_errors(moves, np.where(never, 0.0, value))
         width = gamma * np.maximum(above, below) + np.maximum(upper_r - mean, mean - lower_r)
@@ -114,7 +114,7 @@ class Discounted:
         from scipy.sparse import csr_array
 
         sets = self._frequencies()
-        return csr_array((sets.lower, sets.succ, sets.ptr), shape=(len(sets.each), self.model.num_states))
+        return csr_array((sets.lower, sets.succ, sets.ptr), shape=(len(sets.each), self.model.rows.num_states))
 
     def _frequencies(self) -> Intervals:
         """Return the frequencies as sets of one point; rows never visited and terminal states have self-loops."""
@@ -134,7 +134,7 @@ class Discounted:
     def _sets(self, given: Intervals) -> Any:
         """Return the sets with the extra goal, state S, as a successor of each row; terminal states have self-loops."""
         gamma, model = self.gamma, self.model
-        S, R = model.num_states, len(model.rows)
+        S, R = model.rows.num_states, len(model.rows)
         ended = np.flatnonzero(model.terminal[model.rows.state])
         length = np.diff(given.ptr)
         keep = ~np.isin(np.repeat(np.arange(R), length), ended)
@@ -154,7 +154,7 @@ class Discounted:
 
     def _least(self, sets: Any, cost: Floats, enabled: NDArray[np.bool_], precision: float) -> tuple[Floats, Floats]:
         """Return lower bounds on the least cost to the goal, of states [S] and of rows [R]."""
-        S = self.model.num_states
+        S = self.model.rows.num_states
         goal = np.arange(S + 1) == S
         costs = np.append(cost, 1.0)
         solution = solve(
@@ -248,7 +248,7 @@ class Phases(Rule):
     ) -> None:
         super().__init__(model, all_states)
         self.problem, self.epsilon, self.allocation = problem, epsilon, allocation
-        S, P = model.num_states, len(model.rows)
+        S, P = model.rows.num_states, len(model.rows)
         self.first = math.ceil(FIRST * math.log(S * P / problem.delta))
         self.samples: list[Ints] = []  # [R] visits at the end of each phase
 
@@ -403,7 +403,7 @@ def learn_policy(
     states = np.unique(model.rows.state[rule.counting])
     of_sets = rule.problem.family.delta
     level = delta / 2 + (delta / 2 if of_sets is None else of_sets)
-    action = np.where(np.isin(np.arange(model.num_states), states), model.rows.action[bounds.rows], -1)
+    action = np.where(np.isin(np.arange(model.rows.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
         policy=action,
         lower=bounds.lower,

@@ -55,7 +55,7 @@ class Treasure(Answer):
         where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
         asked, model = self.collected.states, self.collected.model
         others = asked < np.count_nonzero(~model.terminal)  # states without a need, or not discovered
-        among = f"{asked} states asked for, of {model.num_states}" if others else "states"
+        among = f"{asked} states asked for, of {model.rows.num_states}" if others else "states"
         return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
 
 

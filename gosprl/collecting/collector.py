@@ -347,7 +347,7 @@ class Collector:
             return Report(Guarantee.none("nothing was planned"), {}, {})
         try:
             self._account(walked=True)
-            return checked_report(planner, self._model.num_states)
+            return checked_report(planner, self._model.rows.num_states)
         except Exception:
             if self._stop not in ("failed", "interrupted"):
                 raise
@@ -377,7 +377,7 @@ class Collector:
                 f"strategy: expected {type(self.strategy).__name__}.begin to return a gosprl.strategies.Planner, got "
                 f"{planner!r:.80}"
             )
-        checked_report(planner, self._model.num_states)
+        checked_report(planner, self._model.rows.num_states)
         return planner
 
     def _chosen(self, given: Any) -> System:
@@ -452,14 +452,14 @@ class Collector:
             return True
         answer = planner.attempt(engine.state, record.steps + 1)
         if isinstance(answer, GivenUp):
-            self.given_up = GivenUp(checked_states("GivenUp.states", answer.states, self._model.num_states))
+            self.given_up = GivenUp(checked_states("GivenUp.states", answer.states, self._model.rows.num_states))
             return False
         if not isinstance(answer, Attempt):
             raise InputError(
                 f"strategy: expected {type(planner).__name__}.attempt to return an Attempt or GivenUp, got "
                 f"{answer!r:.80}"
             )
-        engine.begin(checked_attempt(answer, self._model.num_states, len(self._model.rows)))
+        engine.begin(checked_attempt(answer, self._model.rows.num_states, len(self._model.rows)))
         self.attempts += answer.horizon > 1
         return True
 

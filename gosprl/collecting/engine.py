@@ -246,7 +246,7 @@ class Engine:
         outcome = self._checked(system.step(int(self.record.model.rows.action[row])), system)
         self.state = s
         try:
-            self.arrive(row, outcome.state, outcome.reward, outcome.terminated, outcome.actions)
+            self.arrive(row, outcome.state, as_number(outcome.reward), outcome.terminated, outcome.actions)
         except GosprlError:  # the step is refused, but made: the walk is elsewhere, perhaps in another episode
             self.state = None
             raise
@@ -280,7 +280,7 @@ class Engine:
             )
         key, reward, terminated, truncated = outcome[:4]
         key = self._key(key, system, "step()")
-        return Outcome(key, as_number(reward), bool(terminated), bool(truncated), *outcome[4:])
+        return Outcome(key, reward, bool(terminated), bool(truncated), *outcome[4:])
 
     def _key(self, key: Any, system: "System", where: str) -> Any:
         fixed = self.record.model.states.fixed

@@ -37,7 +37,7 @@ class Need:
     def __init__(self, model: EmpiricalModel, requirement: Requirement) -> None:
         from gosprl._kernels import Ledger
 
-        S, R = model.num_states, len(model.rows)
+        S, R = model.rows.num_states, len(model.rows)
         self.requirement = requirement
         self._rows = model.rows
         self.waived: dict[int, str] = {}  # states that nothing is asked of any more, and why
@@ -91,7 +91,8 @@ class Need:
         """Return the states of which actions are needed that they do not offer, and which."""
         if self._exact is None:
             return {}
-        rows, out = self._model.rows, {}
+        rows = self._model.rows
+        out: dict[int, str] = {}
         for row in np.flatnonzero((self._exact[0] > 0) & ~self._model.enabled).tolist():
             out.setdefault(int(rows.state[row]), f"action {rows.action[row]} is not offered")
         return out
@@ -194,11 +195,11 @@ class Need:
             ledger.state[out] = 0
             ledger.pair[np.isin(ledger.row_state, out)] = 0
         self.of_states = bool(ledger.state.any())
-        self._recount(np.arange(self._model.num_states))
+        self._recount(np.arange(self._model.rows.num_states))
         self._count_waived()
 
     def _take_some(self, rows: NDArray[np.int64]) -> None:
-        ledger, (R, S) = self.ledger, (len(self._model.rows), self._model.num_states)
+        ledger, (R, S) = self.ledger, (len(self._model.rows), self._model.rows.num_states)
         pair, state = self.requirement.pair, self.requirement.state
         if not (_is_int64(pair, R) and _is_int64(state, S)):
             pair, state = self._checked()
@@ -224,7 +225,7 @@ class Need:
     def _count_waived(self) -> None:
         self.unmet_waived = 0
         if self.waived:
-            (pair, state), short = self._taken(), np.zeros(self._model.num_states, dtype=bool)
+            (pair, state), short = self._taken(), np.zeros(self._model.rows.num_states, dtype=bool)
             short[self.ledger.row_state[self._model.visits < pair]] = True
             short |= self.state_visits < state
             self.unmet_waived = int(short[list(self.waived)].sum())

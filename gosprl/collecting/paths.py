@@ -19,7 +19,7 @@ class Paths:
         self._system: System | None = None
         self._components: NDArray[np.int64] | None = None  # [S], None: not known
         self._seen = (-1, -1)  # component of the walk and version of the need, when this was last looked at
-        self._reachable = np.ones(record.model.num_states, dtype=bool)  # [S] from that component
+        self._reachable = np.ones(record.model.rows.num_states, dtype=bool)  # [S] from that component
 
     def look_at(self, system: System) -> NDArray[np.int64] | None:
         """Take another system; its components [S], None if it does not know them."""

@@ -67,18 +67,18 @@ class Requirement(ABC):
             [R] int64, the numbers that the rows so far have now.
         """
         self.pair = scattered(self.pair, rows, len(model.rows))
-        self.state = scattered(self.state, np.arange(len(self.state)), model.num_states)
+        self.state = scattered(self.state, np.arange(len(self.state)), model.rows.num_states)
 
     def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """(`pair`, `state`, `num_states`) as a result reports them, without changing anything.
 
         Another answer than the last update's only if the last steps add to what is needed.
         """
-        return self.pair, self.state, self.num_states(model)
+        return self.pair, self.state, self.rows.num_states(model)
 
     def num_states(self, model: EmpiricalModel) -> int:
         """Return the number of states that the requirement speaks of: curve and progress are proportions of it."""
-        return model.num_states
+        return model.rows.num_states
 
 
 class Fixed(Requirement):
@@ -100,7 +100,7 @@ class Discovered(Requirement):
     def __init__(self, samples: int, model: EmpiricalModel) -> None:
         self.samples = samples
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
-        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.state = np.zeros(model.rows.num_states, dtype=np.int64)
         self._with_need = 0  # states
         self._seen = 0  # entries of `model.discovered` taken into account
 
@@ -147,7 +147,7 @@ class Computed(Requirement):
     def __init__(self, need: Callable[[EmpiricalModel], ArrayLike], model: EmpiricalModel) -> None:
         self._need = need
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
-        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.state = np.zeros(model.rows.num_states, dtype=np.int64)
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
         """Call it again."""
@@ -166,7 +166,7 @@ class ByObservation(Requirement):
     def __init__(self, need: Mapping[Any, Any], model: EmpiricalModel) -> None:
         self.need = dict(need)
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
-        self.state = np.zeros(model.num_states, dtype=np.int64)
+        self.state = np.zeros(model.rows.num_states, dtype=np.int64)
         self._seen = 0  # entries of `model.discovered` taken into account
         for key, wanted in self.need.items():
             numbers = list(wanted.values()) if isinstance(wanted, Mapping) else [wanted]
@@ -198,7 +198,7 @@ def of_model(need: Any, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArr
             f"way; got {type(need).__name__}"
         )
     pair, state = split(need, model.known_rows)
-    return scattered(pair, model.places(), len(model.rows)), scattered(state, np.arange(len(state)), model.num_states)
+    return scattered(pair, model.places(), len(model.rows)), scattered(state, np.arange(len(state)), model.rows.num_states)
 
 
 def scattered(array: NDArray[np.int64], places: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -87,7 +87,7 @@ class Result:
     @property
     def closeness(self) -> str:
         """Limit and ratio in words; nothing where there is no ratio, or it would take long to show."""
-        if not self.met or self.model.num_states > SHOWN or np.isnan(self.ratio):
+        if not self.met or self.model.rows.num_states > SHOWN or np.isnan(self.ratio):
             return ""
         return f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"
 
@@ -140,9 +140,9 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
     pair, state, num_states = need.asked()
     unmet = _unmet(model, need.unmet(), kept)
     had = scattered(collector.had, model.rows.places(collector.rows_had), len(model.rows))
-    had_of_states = np.bincount(model.rows.state, weights=had, minlength=model.num_states).astype(np.int64)
+    had_of_states = np.bincount(model.rows.state, weights=had, minlength=model.rows.num_states).astype(np.int64)
     live = ~model.terminal
-    wanted = np.bincount(model.rows.state, weights=pair, minlength=model.num_states) + state
+    wanted = np.bincount(model.rows.state, weights=pair, minlength=model.rows.num_states) + state
     return Result(
         met=len(unmet) == 0,
         steps=record.steps,

@@ -58,7 +58,8 @@ class Thorough(Requirement):
             counts |= state == reset
             new.append(ptr[reset : reset + 1])
         due = np.unique(np.concatenate([NO_ROWS, rows[counts], *new]))
-        return due[model.enabled[due] & ~model.certain[due]]
+        out: NDArray[np.int64] = due[model.enabled[due] & ~model.certain[due]]
+        return out
 
     def resize(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
         """Take over the model's number of states and rows."""

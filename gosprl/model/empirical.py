@@ -117,7 +117,7 @@ class EmpiricalModel(StateSpace):
         seen = np.count_nonzero(self._counts.number) if self.closed else self._counts.length.sum()
         possible = f" of {self.num_candidates} possible" if self.closed else ""
         return (
-            f"EmpiricalModel({self.num_states} states, {len(self.rows)} pairs, {self.visits.sum()} visits, "
+            f"EmpiricalModel({self.rows.num_states} states, {len(self.rows)} pairs, {self.visits.sum()} visits, "
             f"{seen} transitions{possible})"
         )
 
@@ -138,7 +138,7 @@ class EmpiricalModel(StateSpace):
     def arranged(self, kept: Arrangement) -> "EmpiricalModel":
         """Return the model with the states and rows that are kept; the model itself if that are all, in this order."""
         states, rows, place = kept
-        if len(rows) == len(self.rows) and np.array_equal(states, np.arange(self.num_states)):
+        if len(rows) == len(self.rows) and np.array_equal(states, np.arange(self.rows.num_states)):
             return self
         from gosprl import _kernels
 
@@ -228,7 +228,7 @@ class EmpiricalModel(StateSpace):
         from gosprl import _kernels
 
         row = np.atleast_1d(self.rows.index(s, a))
-        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, self.num_states, "states")).astype(np.int32)
+        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, self.rows.num_states, "states")).astype(np.int32)
         if successor.shape != row.shape or row.ndim != 1:
             raise InputError(
                 f"s, a, s_next: expected numbers or arrays of one length, got {row.shape}, {successor.shape}"
@@ -277,7 +277,7 @@ class EmpiricalModel(StateSpace):
 
     def dense(self) -> NDArray[np.float64]:
         """Return p_hat as an array [S, A, S], 0 where nothing was seen; `InputError` above 50 million entries."""
-        S, A = self.num_states, self.num_actions
+        S, A = self.rows.num_states, self.num_actions
         if S * A * S > MAX_DENSE:
             raise InputError(f"dense: expected at most {MAX_DENSE} entries, got {S} x {A} x {S}; use transitions()")
         s, a, s_next, count = self.transitions()
@@ -362,7 +362,7 @@ class EmpiricalModel(StateSpace):
 
         model = cls(states, actions)
         row = np.atleast_1d(model.rows.index(s, a))
-        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, model.num_states, "states"))
+        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, model.rows.num_states, "states"))
         number = np.atleast_1d(_checks.integers("count", count, 0, None, "numbers of visits"))
         if not row.shape == successor.shape == number.shape or row.ndim != 1:
             shapes = (row.shape, successor.shape, number.shape)
@@ -370,8 +370,8 @@ class EmpiricalModel(StateSpace):
         if number.sum(dtype=float) >= 2.0**62:
             raise InputError(f"count: expected fewer than 2^62 visits in all, got {number.sum(dtype=float):g}")
         row, successor, number = row[number > 0], successor[number > 0], number[number > 0]
-        keys, inverse = np.unique(row * model.num_states + successor, return_inverse=True)
-        row, successor = np.divmod(keys, model.num_states)
+        keys, inverse = np.unique(row * model.rows.num_states + successor, return_inverse=True)
+        row, successor = np.divmod(keys, model.rows.num_states)
         model._counts = counts = pool.empty(np.bincount(row, minlength=len(model.rows)))
         counts.length[:] = counts.capacity
         counts.succ[: len(keys)] = successor
@@ -390,13 +390,13 @@ class EmpiricalModel(StateSpace):
         number, first = np.zeros((2, len(succ)), dtype=np.int64)
         if self.mark():
             old_ptr, old_succ, old_number, old_first = self.stored()
-            old = np.repeat(np.arange(len(self.rows)), np.diff(old_ptr)) * self.num_states + old_succ
+            old = np.repeat(np.arange(len(self.rows)), np.diff(old_ptr)) * self.rows.num_states + old_succ
             old, old_number, old_first = (part[old_number > 0] for part in (old, old_number, old_first))
-            new = np.repeat(np.arange(len(self.rows)), np.diff(ptr)) * self.num_states + succ
+            new = np.repeat(np.arange(len(self.rows)), np.diff(ptr)) * self.rows.num_states + succ
             slot = np.minimum(np.searchsorted(new, old), len(new) - 1)
             outside = old[new[slot] != old]
             if outside.size:
-                row, s_next = divmod(int(outside.min()), self.num_states)
+                row, s_next = divmod(int(outside.min()), self.rows.num_states)
                 s, a = self.rows.pair(row)
                 raise InputError(
                     f"successors: the model has seen (s, a, s_next) = ({s}, {a}, {s_next}), which is not among the "

@@ -75,19 +75,20 @@ class StateSpace:
         return 2 * self.max_states + 1  # live ones, final ones, and the crash of the system
 
     @property
-    def num_candidates(self) -> int | None:
-        """The number of transitions (s, a, s_next) that may be possible; None: not known."""
+    def num_candidates(self) -> int:
+        """The number of transitions (s, a, s_next) that may be possible; only where that is known."""
         if self.closed:
             return len(self._counts.succ)
-        pairs, outcomes = self.num_pairs_bound, self.num_outcomes
-        return None if pairs is None or outcomes is None else pairs * outcomes
+        if self.num_pairs_bound is None or self.num_outcomes is None:
+            raise InputError("num_candidates: the number of states is not known")
+        return self.num_pairs_bound * self.num_outcomes
 
     @property
     def num_pairs_bound(self) -> int | None:
         """The number of rows whose outcome has to be learnt, at most; None: not known."""
         if self.max_states is None:
             return None
-        if self.states.fixed == self.num_states:
+        if self.states.fixed == self.rows.num_states:
             return len(self.rows)
         learnt = int(self.rows.ptr[self.states.fixed]) if self.states.fixed else self.max_states * self.num_actions
         return learnt + (self.resets != "never")
@@ -181,7 +182,7 @@ class StateSpace:
             raise InputError(f"resets: the model was begun with {self.resets!r}, got {resets!r}")
         self.resets = resets
         if resets == "anytime":
-            self._resize(self.num_states, self.num_actions + 1)
+            self._resize(self.rows.num_states, self.num_actions + 1)
         if resets != "never":
             reset = self._add("reset")
             self._only_first_row(reset)
@@ -211,12 +212,12 @@ class StateSpace:
     def widen(self, actions: int) -> None:
         """Make room for actions 0 .. actions - 1, where their number is not known."""
         if actions > self.num_actions:
-            self._resize(self.num_states, max(actions, 2 * self.num_actions))
+            self._resize(self.rows.num_states, max(actions, 2 * self.num_actions))
 
     def _add(self, kind: str, key: Hashable = None) -> int:
         """Take the next free state; one more stays free, to stand for what is not discovered yet."""
-        if self.states.used + 1 >= self.num_states:
-            self._resize(self.num_states + max(FEW, self.states.used - self.states.fixed), self.num_actions)
+        if self.states.used + 1 >= self.rows.num_states:
+            self._resize(self.rows.num_states + max(FEW, self.states.used - self.states.fixed), self.num_actions)
         return self.states.add(kind, key)
 
     def _only_first_row(self, s: int) -> None:

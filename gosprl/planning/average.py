@@ -50,7 +50,7 @@ class AveragePlanner:
     def __init__(self, system: EmpiricalModel | TabularMDP, family: Confidence) -> None:
         self.work = Workspace(system, family)
         self.plans, self.sweeps = 0, 0
-        self._v = np.zeros(system.num_states)
+        self._v = np.zeros(system.rows.num_states)
 
     def plan(self, reward: NDArray[np.float64], precision: float, key: int = -1) -> AveragePlan:
         """Return a plan for rewards [R] and the current counts; ties as in `gosprl.plan`, at random by `key`.
@@ -64,7 +64,7 @@ class AveragePlanner:
 
         work, system = self.work, self.work.system
         work.refresh(work.stale())
-        R, S = len(reward), system.num_states
+        R, S = len(reward), system.rows.num_states
         usable = np.ones(R, dtype=bool) if isinstance(system, TabularMDP) else system.enabled
         most = float(reward[usable].max())
         cost, q, v = np.where(usable, most + 1 - reward, 1.0), np.zeros(R), self._v.copy()

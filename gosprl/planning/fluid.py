@@ -144,7 +144,7 @@ def solve_model(
     visits = np.maximum(model.visits + pseudo * number, 1.0 if pseudo == 0 else pseudo)
     prob = np.repeat(kept, number) * (count + pseudo) / np.repeat(visits, number)
     cost = model.costs()
-    law = np.zeros(model.num_states)
+    law = np.zeros(model.rows.num_states)
     law[start] = 1.0
     return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis)
 

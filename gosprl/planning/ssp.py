@@ -101,7 +101,7 @@ def plan(
         The precision was not reached.
     """
     family = _family(system, confidence, scale, delta)
-    goal = _goal_mask(goals, system.num_states)
+    goal = _goal_mask(goals, system.rows.num_states)
     cost = row_costs(costs, system.rows)
     precision = _checks.positive("precision", precision)
     evaluations = _checks.choice("method", method, METHODS)
@@ -155,8 +155,8 @@ def _warm_start(
     """Return (sets, solution, changed rows (None: any)) to start from, taken from `warm` where possible."""
     if warm is None:
         return Workspace(system, family), None, None
-    if not isinstance(warm, Plan) or len(warm.values) != system.num_states:
-        raise InputError(f"warm: expected a Plan over the same {system.num_states} states, got {warm!r:.80}")
+    if not isinstance(warm, Plan) or len(warm.values) != system.rows.num_states:
+        raise InputError(f"warm: expected a Plan over the same {system.rows.num_states} states, got {warm!r:.80}")
     work = warm.workspace
     if work.system is not system or not (work.family is family or work.family == family):
         return Workspace(system, family), warm.solution, None

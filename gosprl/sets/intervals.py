@@ -96,7 +96,7 @@ def unlimited(model: "EmpiricalModel") -> bool:
 
 def may_grow(model: "EmpiricalModel") -> bool:
     """Whether rows may have successors that are not discovered yet."""
-    return not model.closed and (model.num_outcomes is None or model.num_outcomes > model.num_states)
+    return not model.closed and (model.num_outcomes is None or model.num_outcomes > model.rows.num_states)
 
 
 def row_logarithms(model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:

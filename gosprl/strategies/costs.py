@@ -37,7 +37,7 @@ class VisitDriven:
 
     def __call__(self, model: EmpiricalModel) -> NDArray[np.float64]:
         """Return the costs [S] for the visits so far."""
-        S = model.num_states
+        S = model.rows.num_states
         visits = np.bincount(model.rows.state, weights=model.visits, minlength=S)
         x = visits / max(1.0, visits.sum())
         target = np.asarray(self.need, dtype=float) / max(1, int(np.sum(self.need)))

@@ -181,7 +181,7 @@ class GosprlPlanner(Planner):
         """The confidence sets, for the counts at the last plan."""
         if self._space is None:
             model = self.model
-            S, R = model.num_states, len(model.rows)
+            S, R = model.rows.num_states, len(model.rows)
             self._cost = self._costs()
             self._space = Workspace(model, self.family)
             self.focus = Focus(self._space, self._cost) if self._can_focus() else None
@@ -337,7 +337,7 @@ class GosprlPlanner(Planner):
         costs = self.options.costs
         given: Any = costs(self.model) if callable(costs) else costs
         if callable(costs) and given is None:
-            S, A = self.model.num_states, self.model.num_actions
+            S, A = self.model.rows.num_states, self.model.num_actions
             raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got None")
         model = self.model
         if given is None:
@@ -409,7 +409,7 @@ class GosprlPlanner(Planner):
                 return goals, f"optimistic distance {cost:.4g} > L = {L:g}"
         if options.reach_constant is not None:
             j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(need.state_visits, need.state).sum()
-            bound = options.reach_constant * (j * L + L**1.5 * model.num_states**2 * model.num_actions)
+            bound = options.reach_constant * (j * L + L**1.5 * model.rows.num_states**2 * model.num_actions)
             if t - 1 > bound:
                 return self._under, f"{THRESHOLD}: {t - 1} steps > {bound:.4g}"
         return goals, ""

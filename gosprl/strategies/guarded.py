@@ -245,7 +245,7 @@ class GuardedPlanner(Planner):
     def _value_episodes(self, s: int, t: int) -> GivenUp | None:
         """Compute the value of this episode, if that was not done yet, and of later ones."""
         need, model = self.need, self.model
-        samples, all_states = need.collected, model.num_states <= VALUED_STATES
+        samples, all_states = need.collected, model.rows.num_states <= VALUED_STATES
         goals = (need.unmet_states, need.version)
         known = self._limit is not None and bool(np.all(model.visits <= self._limit))
         if all_states and self._valued_goals == goals and known:

@@ -61,7 +61,7 @@ class NarrowKL(KL):
         row = np.repeat(np.arange(len(number)), number)
         new = np.maximum(np.bincount(row[count == 1], minlength=len(number)) - 2, 0) / np.maximum(visits, 1)
         lower = sets.lower * np.repeat(1 - new, number)
-        each = np.maximum(sets.each, new / np.maximum(model.num_states - number, 1))
+        each = np.maximum(sets.each, new / np.maximum(model.rows.num_states - number, 1))
         return Intervals(ptr, sets.succ, lower, sets.upper, each, np.maximum(sets.total, new))
 
 
@@ -148,7 +148,7 @@ class PracticalPlanner(Planner):
         self._warned = False
 
     def _new_arrays(self) -> None:
-        S, R = self.model.num_states, len(self.model.rows)
+        S, R = self.model.rows.num_states, len(self.model.rows)
         self._no_goals = np.zeros(S, dtype=bool)
         # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
@@ -232,7 +232,7 @@ class PracticalPlanner(Planner):
         """
         use, missing = self.options.fluid, float(self.need.missing)
         if use is None:
-            use = self.model.num_states <= FLUID_STATES
+            use = self.model.rows.num_states <= FLUID_STATES
         if not use or (t < self._again and missing <= self._missing):
             return
         try:
@@ -255,7 +255,7 @@ class PracticalPlanner(Planner):
         mdp = self.options.dynamics
         if mdp is not None:
             cost = model.costs()
-            law = (np.arange(model.num_states) == s).astype(float)
+            law = (np.arange(model.rows.num_states) == s).astype(float)
             return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:
             return solve_model(model, pair, state, s, None, PSEUDO, self._basis)

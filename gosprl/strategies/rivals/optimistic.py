@@ -91,7 +91,7 @@ class OptimisticPlanner(Planner):
         spread = float(np.ptp(reward[model.enabled]))
         precision = (spread or 1.0) / t  # if all rewards are the same, so are all gains
         plan = self.planner.plan(reward, precision, int(self.rng.random() * 2**32))
-        no_goals = np.zeros(model.num_states, dtype=bool)
+        no_goals = np.zeros(model.rows.num_states, dtype=bool)
         return Attempt(plan.rows, no_goals, options.limit(model, need, t), options.horizon(t))
 
 

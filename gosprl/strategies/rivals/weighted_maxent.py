@@ -38,7 +38,7 @@ class WeightedMaxEnt(MaxEnt):
 
     def weights(self, model: EmpiricalModel) -> NDArray[np.float64]:
         """Return the weights V+ [R]."""
-        S, ptr, _, count, _ = model.num_states, *model.stored()
+        S, ptr, _, count, _ = model.rows.num_states, *model.stored()
         N, length = np.maximum(1, model.visits), np.diff(ptr)
         c = self.scale * np.sqrt(2 * np.log(2.0 * S * model.num_actions * N / self.delta) / N)
         p_hat, row = count / np.repeat(N, length), np.repeat(np.arange(len(N)), length)

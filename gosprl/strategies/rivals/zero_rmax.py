@@ -105,4 +105,4 @@ class ZeroRMaxPlanner(Planner):
         limit = visits + np.maximum(visits, 1) - 1
         limit[fewest[tried_less]] = visits[fewest[tried_less]]
         policy = np.where(tried_less, fewest, policy)
-        return Attempt(policy, np.zeros(model.num_states, dtype=bool), limit, UNLIMITED, sample=True)
+        return Attempt(policy, np.zeros(model.rows.num_states, dtype=bool), limit, UNLIMITED, sample=True)
