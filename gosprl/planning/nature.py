@@ -179,7 +179,7 @@ def _hand_out(
         some = (gap > 0) & (purse[r] > 0)
         r, end, gap = r[some], end[some], gap[some]
         cut = each[r] * gap > purse[r]
-        last = np.where(cut, position[r] + np.floor(purse[r] / each[r]).astype(np.int64), end)
+        last = np.where(cut, position[r] + np.floor(np.minimum(purse[r] / each[r], gap)).astype(np.int64), end)
         full[r] = np.minimum(last, end)
         part[r] = np.where(full[r] < end, np.maximum(purse[r] - each[r] * (full[r] - position[r]), 0.0), 0.0)
         spent = np.where(cut, purse[r], each[r] * gap)
