@@ -97,7 +97,9 @@ class _Problem:
             found = Certificate(measured.residual, measured.rise_ratio + up, measured.fall_ratio + down)
             return self.solution(v, q, sweeps, found)  # sweeps to a ratio count rounding in themselves
         if down <= RESOLVED and found.fall_ratio <= measured.fall_ratio + NEGLIGIBLE:
-            return self.solution(v, q, sweeps, replace(found, fall_ratio=measured.fall_ratio))
+            more = float(self.cost.max()) * max(0.0, measured.fall_ratio - found.fall_ratio)
+            found = replace(found, residual=found.residual + more, fall_ratio=measured.fall_ratio)
+            return self.solution(v, q, sweeps, found)
         return self.solution(v, self.row_values(v, answer), sweeps, found)
 
     def exact(self, v: Floats, answer: Answer, sweeps: int) -> Solution | None:
