@@ -379,7 +379,7 @@ class GosprlPlanner(Planner):
         """States to give up, and the test that says so; "" if none does."""
         options, model, need = self.options, self.model, self.need
         if cost == np.inf:
-            return goals, "no path, whatever the dynamics in the sets"
+            return goals, "no path that surely gets there, whatever the dynamics in the sets"
         if options.reach is None:
             return goals, ""
         L = float(options.reach)
