@@ -22,6 +22,9 @@ def kl_upper(k, n, budget):
     if k == n:
         return 1.0
     p = k / n
+    if x < 1e-12:  # too little for the logarithms: what follows from kl(p, q) >= (q - p)^2 / (2 q (1 - p)) for q > p
+        y = x * (1 - p)
+        return min(p + y + math.sqrt(y * (y + 2 * p)), 1.0)
     entropy = p * math.log(p) + (1 - p) * math.log(1 - p)
     q = min(p + math.sqrt(x / 2), 1 - math.exp((entropy - x) / (1 - p)))
     if q <= p:

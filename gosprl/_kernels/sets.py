@@ -28,28 +28,31 @@ def check_rows(ptr, succ, lower, upper, each, total, S, slack):
     """Fill `slack` and check all rows.
 
     Returns the first malformed row (slots out of range, successors that are no states or repeated), the first row whose
-    set contains no distribution (-1 each: none), and whether any row has slack. The check stops at the first such row.
+    set contains no distribution (-1 each: none), whether any row has slack, and whether some set contains one up to
+    FEASIBLE only, not up to rounding. The check stops at the first row that is wrong.
     """
-    open_rows = False
+    open_rows, off = False, False
     last = np.zeros(S, dtype=np.int64)  # one more than the row in which each state was last a successor
     for r in range(len(each)):
         if not 0 <= ptr[r] <= ptr[r + 1] <= len(succ):
-            return r, -1, open_rows
+            return r, -1, open_rows, off
         floor = 0.0
         room = min(total[r], (S - (ptr[r + 1] - ptr[r])) * each[r])
         for j in range(ptr[r], ptr[r + 1]):
             if not 0 <= succ[j] < S or last[succ[j]] == r + 1:
-                return r, -1, open_rows
+                return r, -1, open_rows, off
             last[succ[j]] = r + 1
             if not (0 <= lower[j] <= upper[j] <= 1):
-                return -1, r, open_rows
+                return -1, r, open_rows, off
             floor += lower[j]
             room += upper[j]
         if not (floor <= 1 + FEASIBLE and room >= 1 - FEASIBLE and each[r] >= 0 and total[r] >= 0):
-            return -1, r, open_rows
+            return -1, r, open_rows, off
         slack[r] = 1.0 - floor
+        rounding = 2 * (ptr[r + 1] - ptr[r] + 2) * 2.0**-53
+        off = off or floor > 1 + rounding or room < 1 - rounding
         open_rows = open_rows or slack[r] > TINY
-    return -1, -1, open_rows
+    return -1, -1, open_rows, off
 
 
 @jit
@@ -96,7 +99,7 @@ def stays_alive(sets, r, alive, n_alive):
             seen += 1
         elif sets.lower[j] > 0:
             return False
-    return room + min(sets.total[r], sets.each[r] * (n_alive - seen)) >= 1 - FEASIBLE
+    return room + min(sets.total[r], sets.each[r] * (n_alive - seen)) >= 1 - (seen + 1) * TINY
 
 
 @jit

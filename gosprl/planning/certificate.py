@@ -65,9 +65,10 @@ def certify(answer: Answer, cost: Floats, goal: NDArray[np.bool_], row_ptr: Ints
     best = best[inner[best]]
     rise = answer.excess[best] + answer.error[best]
     fall_ratio, rise_ratio = max(0.0, fall_ratio), max(0.0, float((rise / cost[best]).max()))
-    residual = max(0.0, float(rise.max())) + float(cost.max()) * fall_ratio
+    dearest = float(cost[best].max())  # division by 1 + fall_ratio adds so much of the best rows' costs, no others
+    residual = max(0.0, float(rise.max())) + dearest * fall_ratio
     near = inner & (np.abs(answer.excess) <= cost)
-    resolution = float((answer.resolution[near] * (1 + cost.max() / cost[near])).max(initial=0.0))
+    resolution = float((answer.resolution[near] * (1 + dearest / cost[near])).max(initial=0.0))
     return Certificate(residual, rise_ratio, fall_ratio, resolution)
 
 

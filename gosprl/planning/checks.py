@@ -40,7 +40,7 @@ def checked(
     parts = _arrays(intervals, name, n)
     ptr, succ, lower, upper, each, total = parts
     slack = np.empty(n)
-    wrong, empty, any_slack = _kernels.check_rows(ptr, succ, lower, upper, each, total, S, slack)
+    wrong, empty, any_slack, off = _kernels.check_rows(ptr, succ, lower, upper, each, total, S, slack)
     r = max(wrong, empty)
     if r >= 0:
         piece = np.s_[ptr[r] : ptr[r + 1]]
@@ -54,6 +54,10 @@ def checked(
             f"confidence: the intervals of {name} at (s, a) = {pair} hold no distribution: lower {lower[piece]}, "
             f"upper {upper[piece]}, each {each[r]}, total {total[r]}"
         )
+    if off:
+        sets = _normalised(Intervals(*parts), S)
+        any_slack = _kernels.check_rows(ptr, succ, sets.lower, sets.upper, sets.each, sets.total, S, slack)[2]
+        return sets, slack, bool(any_slack)
     return Intervals(*parts), slack, bool(any_slack)
 
 
@@ -79,6 +83,17 @@ def _arrays(intervals: Intervals, name: str, n: int) -> tuple[NDArray[Any], ...]
         for field, given in (("each", intervals.each), ("total", intervals.total))
     )
     return ptr, succ, lower, upper, each, total
+
+
+def _normalised(sets: Intervals, S: int) -> Intervals:
+    """Return the same sets, each holding a distribution: ends are divided by their sum where it is beyond one."""
+    number = np.diff(sets.ptr)
+    row = np.repeat(np.arange(len(number)), number)
+    least = np.bincount(row, weights=sets.lower, minlength=len(number))
+    most = np.bincount(row, weights=sets.upper, minlength=len(number))
+    least, most = np.maximum(least, 1.0), np.minimum(most + np.minimum(sets.total, (S - number) * sets.each), 1.0)
+    lower, upper = sets.lower / least[row], sets.upper / most[row]
+    return Intervals(sets.ptr, sets.succ, lower, upper, sets.each / most, sets.total / most)
 
 
 def _array(name: str, field: str, given: Any, dtype: type, size: int | None) -> NDArray[Any]:

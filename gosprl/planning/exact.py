@@ -144,6 +144,8 @@ def _solve(
         value: Floats = factors.solve(right / scale)
     except RuntimeError as error:  # singular: the probabilities that lead to the goals are lost in rounding
         raise PrecisionError(f"some goals are reached too rarely for doubles: {error}") from None
+    except MemoryError:  # however few transitions there are, elimination may bring many more
+        raise TooLarge(f"the factors of a policy's equations over {n} states do not fit into memory") from None
     if not np.all(np.isfinite(value)):
         raise PrecisionError("some goals are reached too rarely for doubles: values overflow")
     return value, factors

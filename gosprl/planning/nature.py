@@ -182,7 +182,7 @@ def _distribute(
         some = (gap > 0) & (unseen_left[r] > 0)
         r, end, gap = r[some], end[some], gap[some]
         cut = each[r] * gap > unseen_left[r]
-        last = np.where(cut, position[r] + np.floor(unseen_left[r] / each[r]).astype(np.int64), end)
+        last = np.where(cut, position[r] + np.floor(np.minimum(unseen_left[r] / each[r], gap)).astype(np.int64), end)
         full[r] = np.minimum(last, end)
         part[r] = np.where(full[r] < end, np.maximum(unseen_left[r] - each[r] * (full[r] - position[r]), 0.0), 0.0)
         spent = np.where(cut, unseen_left[r], each[r] * gap)

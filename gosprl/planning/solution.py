@@ -100,7 +100,9 @@ class _Problem:
             proof = Certificate(measured.residual, measured.rise_ratio + up, measured.fall_ratio + down)
             return self.solution(v, q, sweeps, proof)  # with a finite ratio, the kernel has included rounding
         if down <= RESOLVED and proof.fall_ratio <= measured.fall_ratio + NEGLIGIBLE:
-            return self.solution(v, q, sweeps, replace(proof, fall_ratio=measured.fall_ratio))
+            more = float(self.cost.max()) * max(0.0, measured.fall_ratio - proof.fall_ratio)
+            proof = replace(proof, residual=proof.residual + more, fall_ratio=measured.fall_ratio)
+            return self.solution(v, q, sweeps, proof)
         return self.solution(v, self.row_values(v, answer), sweeps, proof)
 
     def exact(self, v: Floats, answer: Answer, sweeps: int) -> Solution | None:

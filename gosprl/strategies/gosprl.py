@@ -397,7 +397,7 @@ class GosprlPlanner(Planner):
         """Return the states to give up [S], and the test that decided it; "" if there are none."""
         options, model, need = self.options, self.model, self.need
         if cost == np.inf:
-            return goals, "no path, whatever the dynamics in the sets"
+            return goals, "no path that surely gets there, whatever the dynamics in the sets"
         if options.reach is None:
             return goals, ""
         L = float(options.reach)

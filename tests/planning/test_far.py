@@ -129,6 +129,19 @@ def test_policies_too_large_for_a_linear_solve_are_swept_on(monkeypatch):
         gosprl.plan(far, [11])
 
 
+def test_policies_whose_factors_do_not_fit_into_memory_are_swept_on(monkeypatch):
+    def full(*given):
+        raise MemoryError
+
+    model = counts_of(chain(8, 0.2, 0.4), 10**5, next_door(chain(8, 0.2, 0.4)))
+    expected = gosprl.plan(model, [7])
+    monkeypatch.setattr("scipy.sparse.linalg.splu", full)
+    monkeypatch.setattr("gosprl.planning.solution.SLOW", 50)
+    plan = gosprl.plan(model, [7])
+    assert plan.sweeps > 50
+    np.testing.assert_allclose(plan.values, expected.values, rtol=expected.gap + plan.gap)
+
+
 def test_focused_plans_leave_far_goals_to_full_plans():
     """Where rounding exceeds their tolerance: their values stay below the optimum, and they make no plan."""
     P = chain(13, 0.1, 0.4)

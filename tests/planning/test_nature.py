@@ -8,6 +8,7 @@ import rational
 from extremes import random_extremes
 from oracles import least_values, random_problem
 
+from gosprl import EmpiricalModel, Intervals
 from gosprl.planning.nature import respond, spread
 from gosprl.planning.workspace import as_sets
 
@@ -87,6 +88,15 @@ def test_the_error_is_bounded_by_what_is_said(seed):
         p = rational.least_mean(rational.row_of(intervals, r), exact)
         excess = 1 + rational.drift(p, exact, int(rows.state[r]))
         assert abs(Fraction(float(answer.excess[r])) - excess) <= Fraction(float(answer.error[r]))
+
+
+def test_a_cap_that_is_1e20_of_its_parts():
+    """No state gets more than `each`; the rest stays."""
+    one = np.ones(2)
+    intervals = Intervals(np.array([0, 1, 2]), np.array([0, 1], dtype=np.int32), 0 * one, one, 1e-20 * one, one)
+    answer = answer_to(np.array([0.0, 5.0]), EmpiricalModel(2, 1).rows, intervals, np.ones(2))
+    assert answer.excess.tolist() == [1, 1]
+    assert answer.leaving.tolist() == [0, 1e-20]
 
 
 def test_spread():

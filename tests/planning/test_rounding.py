@@ -134,3 +134,48 @@ def test_the_policy_is_told_by_differences_that_values_do_not_hold():
     plan = gosprl.plan(gosprl.TabularMDP(P), [0], precision=1.0)
     assert plan.policy[1] == 1
     assert plan.values[1] == pytest.approx(1 / 1.001e-13, rel=1e-6)
+
+
+def test_the_residual_is_that_of_the_values():
+    """Of two certificates, the one of the sweeps says what v is divided by: its part of the residual counts."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        up = 10 ** -rng.uniform(0.3, 4)
+        mdp, costs = gosprl.TabularMDP(chain(3, up, 1 - up)), 10 ** rng.uniform(-6, 2, 3)
+        plan = gosprl.plan(mdp, [2], costs=costs, precision=1e-2)
+        P, w = mdp.dense()[:, 0], [Fraction(float(x)) for x in plan.values]
+        for s in range(2):
+            p = {x: Fraction(float(P[s, x])) for x in range(3)}
+            residual = abs(Fraction(float(costs[s])) + rational.drift(p, w, s))
+            assert residual <= plan.residual * (1 + 1e-9) + 1e-14 * plan.values.max()
+
+
+def test_the_price_of_an_action_that_is_not_taken_does_not_count():
+    """A residual of rounding, times a cost of 1e12 that no plan pays, is still one of rounding."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        P = rng.dirichlet(np.full(40, 0.05), size=(40, 2))
+        costs = np.where(np.arange(2) == 1, 1e12, np.ones((40, 2)))
+        plan = gosprl.plan(gosprl.TabularMDP(P), [0], costs=costs)
+        assert plan.residual <= 1e-6
+        assert plan.gap < 2e-6
+
+
+@pytest.mark.parametrize("off", [-9e-10, -1e-12, 1e-12, 9e-10])
+def test_sets_that_miss_one_by_little_are_normalised(off):
+    """The mass that is missing, or too much, is not lost: 1e5 steps would be 1e-4 of themselves too few or too many."""
+    p = np.array([1.0, 1e-5, (1 - 1e-5) + off])
+    nothing = np.zeros(2)
+    intervals = gosprl.Intervals(np.array([0, 1, 3]), np.array([0, 0, 1], dtype=np.int32), p, p, nothing, nothing)
+    plan = gosprl.plan(gosprl.EmpiricalModel(2, 1), [0], confidence=Given(intervals))
+    assert plan.values[1] == pytest.approx(1e5, rel=2e-9)
+
+
+def test_mass_that_must_go_to_a_trap_does_not_get_lost():
+    """Of state 1, at least 5e-10 goes to state 2, which is never left."""
+    upper = np.array([1.0, 1e-5, 1 - 1e-5 - 5e-10, 1e-9, 1.0])
+    lower, nothing = np.array([1.0, 0, 0, 0, 1]), np.zeros(3)
+    succ = np.array([0, 0, 1, 2, 2], dtype=np.int32)
+    intervals = gosprl.Intervals(np.array([0, 1, 4, 5]), succ, lower, upper, nothing, nothing)
+    plan = gosprl.plan(gosprl.EmpiricalModel(3, 1), [0], confidence=Given(intervals))
+    assert plan.values.tolist() == [0, np.inf, np.inf]

@@ -133,6 +133,17 @@ def test_kl_ends_where_all_or_nothing_was_seen(n, budget):
 
 
 @settings(deadline=None)
+@given(st.integers(10**8, 10**16), st.floats(1e-6, 1 - 1e-6), st.floats(1e-4, 10))
+def test_kl_ends_of_very_many_visits_are_not_too_narrow(n, share, budget):
+    """Where kl is a rounding error: to second order, the ends are sqrt(2 p (1 - p) budget / n) from p."""
+    k = round(share * n)
+    p, x = k / n, budget / n
+    width = math.sqrt(2 * p * (1 - p) * x)
+    low, high = kl_lower(k, n, budget), _kernels.kl_upper(k, n, budget)
+    assert (low, high) == pytest.approx((p - width, p + width), rel=0, abs=0.01 * width + 2 * x + 1e-15)
+
+
+@settings(deadline=None)
 @given(st.integers(2, 10**6), st.floats(0, 1), st.floats(1e-3, 100), st.floats(0, 20))
 def test_a_larger_budget_gives_a_wider_set(n, share, budget, more):
     k = round(share * n)

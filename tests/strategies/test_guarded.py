@@ -167,7 +167,7 @@ def test_states_that_no_dynamics_lead_to_are_given_up_by_the_certified_plan():
     with pytest.warns(UserWarning, match="nearest first for now: some states are left for good"):
         result = gosprl.collect(Untold(one_way), [[5], [5]], seed=0, successors=one_way)
     assert result.stop == "unreachable"
-    assert result.unreachable == {0: "no path, whatever the dynamics in the sets"}
+    assert result.unreachable == {0: "no path that surely gets there, whatever the dynamics in the sets"}
     assert result.counts[1, 0] >= 5
 
 

@@ -169,12 +169,24 @@ def test_reach_is_exact(name, reach, met):
 def test_what_has_no_path_is_given_up_and_the_rest_collected(name):
     # 0 <-> 1, and 2 -> 0
     mdp = TabularMDP(([0, 1, 2], [0, 0, 0], [1, 0, 0], np.ones(3)))
-    for system, reason in ((mdp, "no path from state 0"), (Untold(mdp), "no path, whatever the dynamics in the sets")):
+    for system, reason in (
+        (mdp, "no path from state 0"),
+        (Untold(mdp), "no path that surely gets there, whatever the dynamics in the sets"),
+    ):
         result = gosprl.collect(system, [10, 10, 1], strategy=name, dynamics=mdp, seed=0, max_steps=10_000)
         assert result.stop == "unreachable"
         assert result.unreachable == {2: reason}
         assert result.unmet.tolist() == [(2, -1, 1, 0)]
         assert str(result.guarantee) == "known dynamics"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_may_be_reached_but_not_surely_is_given_up_for_that_reason(name):
+    # 0 leads to 1 or 2, neither of which is ever left
+    mdp = TabularMDP(([0, 0, 1, 2], [0] * 4, [1, 2, 1, 2], [0.5, 0.5, 1, 1]))
+    result = gosprl.collect(mdp, [0, 3, 0], strategy=name, dynamics=mdp, seed=0)
+    assert (result.stop, result.steps) == ("unreachable", 0)
+    assert result.unreachable == {1: "no path that surely gets there, whatever the dynamics in the sets"}
 
 
 # Options that do not go together
