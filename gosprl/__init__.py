@@ -5,6 +5,7 @@ what no collector can beat. Importing this registers the paper's domains as Gymn
 """
 
 from gosprl import applications, envs
+from gosprl.collecting.asktell import RESET
 from gosprl.collecting.collect import collect
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.requirements import Requirement
@@ -24,6 +25,7 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "KL",
+    "RESET",
     "Bernstein",
     "CollectionError",
     "Collector",

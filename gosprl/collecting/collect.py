@@ -106,6 +106,8 @@ def collect(
         raise InputError(
             f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
         )
+    if resets is None and options.get("dynamics") is not None:
+        resets = "never"  # known dynamics say all that can happen
     around = Surroundings(allowed_resets(walked, resets), reset_cost, horizon, max_states, unseen)
     if horizon is not None and not walked.ends:
         raise InputError("horizon: expected None for a TabularMDP, which has no episodes")

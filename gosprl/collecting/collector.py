@@ -4,14 +4,15 @@ A collector asks its planner for an attempt, lets the engine follow it, and when
 what is needed is there.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
-from gosprl.collecting.engine import Engine, checked_attempt, finite
+from gosprl.collecting.asktell import AskTell
+from gosprl.collecting.attempts import checked_attempt
+from gosprl.collecting.engine import Engine
 from gosprl.collecting.paths import Paths
 from gosprl.collecting.patience import Patience
 from gosprl.collecting.planners import Report, checked_report, checked_states
@@ -22,17 +23,15 @@ from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
-from gosprl.model.content import Content, thaw
+from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
 from gosprl.strategies.random import RandomPlanner
 from gosprl.systems import System, Tabular, as_system
 
-RESET = -1  # what `ask` returns where the system is to be reset
 
-
-class Collector:
+class Collector(AskTell):
     """Collects what is needed, one attempt after the other.
 
     Parameters
@@ -91,8 +90,8 @@ class Collector:
         around: Surroundings | None = None,
         **options: Any,
     ) -> None:
+        given = model is not None
         if model is None:
-            resets = resets or "terminal"
             if actions is None:
                 raise InputError("actions: expected their number, or a mask [S, A] of those that exist, got None")
             model = EmpiricalModel(states, actions)
@@ -100,27 +99,24 @@ class Collector:
                 model.states.decode = thaw
         elif not isinstance(model, EmpiricalModel):
             raise InputError(f"model: expected an EmpiricalModel, got {type(model).__name__}")
-        around = around or Surroundings(resets or model.resets, reset_cost, horizon, max_states, unseen)
-        around.prepare(model)
         self.strategy = strategies.make(strategy, options)
+        if resets is None:  # known dynamics say all that can happen
+            resets = model.resets if given or self.strategy.dynamics is not None else "terminal"
+        around = around or Surroundings(resets, reset_cost, horizon, max_states, unseen)
+        around.prepare(model)
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
         streams = np.random.SeedSequence(self.seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
-        self._model = model
         self._had, self.rows_had = model.visits.copy(), model.rows  # [R] before the run
         asked = around.requirement(as_requirement(need, model), self.strategy.delta)
         self.record = Record(model, asked, above, rewards)
         self.engine = Engine(self.record, np.random.default_rng(streams[0]), around.steps)
+        super().__init__(model, self.record, self.engine)
         self._rows = model.rows  # those that the planner knows
         self.attempts = 0
         self.given_up: GivenUp | None = None
         self._stop = ""
-        self._start: int | None = None  # where it all began
-        self._asked: tuple[int, Any, int] | None = None  # (row, key, action) of the question that is open
-        self._cut_off = False  # whether an episode was, so that a reset leads to the next state asked about
-        self._content = Content()
-        self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
         self._paths = Paths(self.record)
@@ -157,115 +153,6 @@ class Collector:
         if self.record.need.met:  # before the first state is discovered, nothing is asked of any
             return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
         return self.given_up is not None or self.record.found is not None
-
-    def ask(self, s: Any, actions: Sequence[int] | None = None) -> int:
-        """Return the action to take in state s; asking again before telling gives the same answer.
-
-        Parameters
-        ----------
-        s
-            The state that the system is in: its index, or anything that is an observation if states are discovered on
-            the way. After a termination, a truncation or a reset, the state that the reset led to.
-        actions
-            Indices of the actions that this state offers; None: all.
-
-        Returns
-        -------
-        The index of the action; `gosprl.RESET` if the system is to be reset, which is not told: ask again then.
-        """
-        key, engine = self._key("s", s), self.engine
-        if self._asked is not None and self._asked[1] == key:
-            return self._asked[2]
-        if engine.attempt is None and self._finished:
-            raise InputError("ask: there is nothing left to collect; look at `done` first")
-        offered = None if actions is None else self._offer(actions)
-        self._stop, self._by_hand, self._asked = "", True, None
-        if engine.at_reset:
-            if engine.attempt is None:
-                self._new_attempt()
-            engine.reset(key, offered)
-            self._update_if_met()
-        elif engine.state is None or self._model.states.live(key) != engine.state:
-            engine.start(key, offered, by_reset=self._cut_off or self._start is None)
-            self.record.resets += self._cut_off
-        elif offered is not None:
-            engine.offer(offered)
-        self._cut_off = False
-        assert engine.state is not None
-        self._start = engine.state if self._start is None else self._start
-        if engine.age >= engine.horizon:
-            self._cut()
-            return RESET
-        row = self._next_row(engine.state)
-        if self._model.certain[row]:
-            engine.quit_episode(row)
-            return RESET
-        self._asked = (row, key, int(self._model.rows.action[row]))
-        return self._asked[2]
-
-    def tell(
-        self, s: Any, a: int, s_next: Any, reward: float = 0.0, terminated: bool = False, truncated: bool = False
-    ) -> None:
-        """Say what the action asked for led to.
-
-        Parameters
-        ----------
-        s, a
-            The state asked about and the action that `ask` returned.
-        s_next
-            The next state, as `ask` takes it.
-        reward
-            A finite number.
-        terminated
-            The episode ended in `s_next`: the next state asked about is that of the reset.
-        truncated
-            The episode was cut off after this step: the next state asked about is that of the reset.
-        """
-        if self._asked is None or (self._key("s", s), a) != self._asked[1:]:
-            asked = (
-                "nothing"
-                if self._asked is None
-                else f"({s if self._asked[1] == s else self._asked[1]}, {self._asked[2]})"
-            )
-            raise InputError(
-                f"tell: expected the (s, a) of the last ask(), {asked}, got ({s}, {a}); observe() takes any transition"
-            )
-        key, row, reward = self._key("s_next", s_next), self._asked[0], finite(reward)
-        self.engine.arrive(row, key, reward, bool(terminated), None)
-        self._asked, self._by_hand = None, True
-        if truncated and not terminated:
-            self._cut()
-        self._update_if_met()
-
-    def _cut(self) -> None:
-        """End the episode without an ending: the walk goes on where a reset leads."""
-        self.engine.break_off()
-        self.engine.state, self._cut_off = None, True
-
-    def _key(self, name: str, s: Any) -> Any:
-        """Return what stands for an observation, after checking it."""
-        fixed = self._model.states.fixed
-        if fixed == 0:
-            return s if type(s) is int or type(s) is str else self._content.freeze(s)
-        return s if type(s) is int and 0 <= s < fixed else _checks.index(name, s, fixed, "a state")
-
-    def _offer(self, actions: Sequence[int]) -> tuple[int, ...]:
-        count = self._model.num_actions - (self._model.resets == "anytime")
-        offered = tuple(_checks.integers("actions", actions, 0, count, "actions").ravel().tolist())
-        if not offered:
-            raise InputError("actions: expected at least one action that the state offers, got none")
-        return offered
-
-    def observe(self, s: Any, a: int, s_next: Any, reward: float = 0.0) -> None:
-        """Count a transition that was not asked for; it counts like any other."""
-        key, key_next, reward = self._key("s", s), self._key("s_next", s_next), finite(reward)
-        s, s_next = self.record.arrive_at(key), self.record.arrive_at(key_next)
-        row, self._stop = int(self.model.rows.index(s, a)), ""
-        self._account(walked=True)
-        self.record.observe(row, s_next, reward)
-        self._account(walked=False)
-        self.engine.break_off()
-        self._update_if_met()
 
     def run(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> Result:
         """Walk a system until done, or for `max_steps` more steps; may be called again to go on.
@@ -422,16 +309,6 @@ class Collector:
                 "model=EmpiricalModel.over(mdp.rows)"
             )
 
-    def _next_row(self, s: int) -> int:
-        for _ in range(2):
-            if self.engine.attempt is None and not self._new_attempt():
-                # Only now, in s, is it known that nothing is left to do: any action will do, and `done` says so.
-                return int(self._model.rows.ptr[s])
-            row = self.engine.choose()
-            if row >= 0:
-                return row
-        raise AssertionError("an attempt that has made no step hands back")  # the engine raises before
-
     def _new_attempt(self) -> bool:
         """Ask the planner; False if there is nothing to do (any more)."""
         engine, planner, record = self.engine, self.planner, self.record
@@ -459,7 +336,7 @@ class Collector:
                 f"strategy: expected {type(planner).__name__}.attempt to return an Attempt or GivenUp, got "
                 f"{answer!r:.80}"
             )
-        engine.begin(checked_attempt(answer, self._model.rows.num_states, len(self._model.rows)))
+        engine.begin(checked_attempt(answer, self._model))
         self.attempts += answer.horizon > 1
         return True
 

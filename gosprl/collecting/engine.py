@@ -73,7 +73,7 @@ class Engine:
         """Whether an episode has ended, so that only a reset leads on."""
         return self.state is not None and bool(self.record.model.terminal[self.state])
 
-    def start(self, key: Any, actions: Sequence[int] | None, *, by_reset: bool) -> None:
+    def start(self, key: Any, actions: Sequence[int] | None = None, *, by_reset: bool = False) -> None:
         """Put the walk where an observation is made: it begins there, or goes on there without a transition.
 
         Parameters
@@ -162,7 +162,7 @@ class Engine:
             expected, got = f"probabilities of the rows {begin}..{end - 1} of state {s}", str(policy[begin:end])
         return InputError(f"attempt.policy: expected {expected}, got {got}")
 
-    def arrive(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None) -> None:
+    def arrive(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None = None) -> None:
         """Write a step by `row` to an observation, and end the attempt if that is a reason to."""
         s, record = self.state, self.record
         s_next = record.step(row, key, reward, terminated, actions)
@@ -175,7 +175,7 @@ class Engine:
         else:
             record.flush()  # what is met must be known: no attempt looks at it
 
-    def reset(self, key: Any, actions: Sequence[int] | None) -> None:
+    def reset(self, key: Any, actions: Sequence[int] | None = None) -> None:
         """Write what the reset led to."""
         before, attempt = self.state, self.attempt
         self.state = None
@@ -308,49 +308,3 @@ def finite(reward: Any) -> float:
     if not math.isfinite(number):
         raise InputError(f"reward: expected a finite number, got {reward}")
     return number
-
-
-def checked_attempt(attempt: Attempt, num_states: int, num_rows: int) -> Attempt:
-    """Return an attempt whose arrays compiled code can read: right types, right shapes, one memory layout.
-
-    O(1): what stands in the policy is checked where it is used, entry by entry.
-    """
-    policy, horizon = attempt.policy, attempt.horizon
-    if (
-        (_fits(policy, np.int64, num_states) or (_fits(policy, np.float64, num_rows) and not attempt.sample))
-        and _fits(attempt.goals, np.bool_, num_states)
-        and _fits(attempt.limit, np.int64, num_rows)
-        and (type(horizon) is int and horizon > 0 and type(attempt.sample) is bool)
-    ):
-        return attempt
-    if not isinstance(policy, np.ndarray) or policy.dtype not in (np.int64, np.float64):
-        raise InputError(
-            f"attempt.policy: expected rows, int64 [S] = ({num_states},), or probabilities, float64 [R] = "
-            f"({num_rows},), got {_kind(policy)}"
-        )
-    size, axis = (num_states, "S") if policy.dtype == np.int64 else (num_rows, "R")
-    checks = (
-        ("policy", policy, policy.dtype, size, axis),
-        ("goals", attempt.goals, np.dtype(np.bool_), num_states, "S"),
-        ("limit", attempt.limit, np.dtype(np.int64), num_rows, "R"),
-    )
-    for field, array, dtype, length, name in checks:
-        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != (length,):
-            raise InputError(f"attempt.{field}: expected {dtype} [{name}] = ({length},), got {_kind(array)}")
-    if isinstance(horizon, bool) or not isinstance(horizon, (int, np.integer)) or horizon < 1:
-        raise InputError(f"attempt.horizon: expected a whole number >= 1, got {horizon!r:.80}")
-    if not isinstance(attempt.sample, (bool, np.bool_)):
-        raise InputError(f"attempt.sample: expected True or False, got {attempt.sample!r:.80}")
-    if attempt.sample and policy.dtype != np.int64:
-        raise InputError("attempt.sample: expected False with a policy of probabilities; it needs a policy of rows")
-    plain: Any = np.array(policy)  # of this class and layout, whatever it was
-    return Attempt(plain, np.array(attempt.goals), np.array(attempt.limit), int(horizon), bool(attempt.sample))
-
-
-def _fits(array: Any, dtype: type, size: int) -> bool:
-    """Whether compiled code can read an array as it is."""
-    return type(array) is np.ndarray and array.dtype == dtype and array.shape == (size,) and array.flags.carray
-
-
-def _kind(value: Any) -> str:
-    return f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else f"{type(value).__name__}"

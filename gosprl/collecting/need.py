@@ -142,6 +142,8 @@ class Need:
         """Let the requirement look at the counts; whether the number of unmet states may be another."""
         first, before, model = self._mark < 0, self.unmet_states, self._model
         rows = model.changed(max(0, self._mark))
+        if len(self.requirement.pair) < len(model.rows):  # it is about the states known beforehand only
+            rows = rows[rows < len(model.known_rows)]
         answer = self.requirement.update(model, rows)
         self._mark = model.mark()
         changed = checked_rows(self.requirement, answer, len(model.rows))
@@ -171,7 +173,7 @@ class Need:
         """
         try:
             pair, state, num_states = self.requirement.as_of_now(self._model)
-            return *checked(self.requirement, pair, state, self._model.rows), num_states
+            return *checked(self.requirement, pair, state, self._model), num_states
         except Exception:  # the next update says so, the last one has
             return *self._taken(), self.num_states
 
@@ -181,7 +183,7 @@ class Need:
 
     def _checked(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         requirement = self.requirement
-        return checked(requirement, requirement.pair, requirement.state, self._model.rows)
+        return checked(requirement, requirement.pair, requirement.state, self._model)
 
     def _take(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         ledger = self.ledger

@@ -38,7 +38,7 @@ class Paths:
             return
         if label[s] != self._seen[0]:
             self._reachable = self._system.reachable(s)
-        out = (need.unmet_items > 0) & ~self._reachable
+        out = (need.unmet_items[: len(self._reachable)] > 0) & ~self._reachable
         if out.any():
             reason = f"no path from state {record.model.states[s]}"
             record.waive(dict.fromkeys(np.flatnonzero(out).tolist(), reason))

@@ -74,7 +74,7 @@ class Record:
         """Ask nothing of these states any more, for the reasons given."""
         self.need.waive(states)
 
-    def step(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None) -> int:
+    def step(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None = None) -> int:
         """Write one step, and return the state it led to: for an ending, the reset.
 
         Parameters

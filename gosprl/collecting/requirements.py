@@ -66,19 +66,20 @@ class Requirement(ABC):
         rows
             [R] int64, the numbers that the rows so far have now.
         """
-        self.pair = scattered(self.pair, rows, len(model.rows))
-        self.state = scattered(self.state, np.arange(len(self.state)), model.rows.num_states)
+        if len(self.pair) == len(rows):  # not if it is about the states known beforehand only
+            self.pair = scattered(self.pair, rows, len(model.rows))
+            self.state = scattered(self.state, np.arange(len(self.state)), model.rows.num_states)
 
     def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """(`pair`, `state`, `num_states`) as a result reports them, without changing anything.
 
         Another answer than the last update's only if the last steps add to what is needed.
         """
-        return self.pair, self.state, self.rows.num_states(model)
+        return self.pair, self.state, self.num_states(model)
 
     def num_states(self, model: EmpiricalModel) -> int:
         """Return the number of states that the requirement speaks of: curve and progress are proportions of it."""
-        return model.rows.num_states
+        return model.num_states
 
 
 class Fixed(Requirement):
@@ -198,7 +199,9 @@ def of_model(need: Any, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArr
             f"way; got {type(need).__name__}"
         )
     pair, state = split(need, model.known_rows)
-    return scattered(pair, model.places(), len(model.rows)), scattered(state, np.arange(len(state)), model.rows.num_states)
+    return scattered(pair, model.places(), len(model.rows)), scattered(
+        state, np.arange(len(state)), model.rows.num_states
+    )
 
 
 def scattered(array: NDArray[np.int64], places: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -226,15 +229,24 @@ def split(need: ArrayLike, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.in
     return pair, np.zeros(S, dtype=np.int64)
 
 
-def checked(need: Requirement, pair: Any, state: Any, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the arrays `pair` and `state` of a requirement, after checking them."""
-    name = type(need).__name__
+def checked(
+    need: Requirement, pair: Any, state: Any, model: EmpiricalModel
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the arrays `pair` and `state` of a requirement, after checking them.
+
+    They may be about the states and actions known beforehand only: nothing is asked of the others then.
+    """
+    name, rows, known = type(need).__name__, model.rows, model.known_rows
     arrays = []
-    for field, given, size, axis in (("pair", pair, len(rows), "R"), ("state", state, rows.num_states, "S")):
+    for field, given, size, few, axis in (
+        ("pair", pair, len(rows), len(known), "R"),
+        ("state", state, rows.num_states, known.num_states, "S"),
+    ):
         array = _checks.integers(f"need: {name}.{field}", given, 0, None, "numbers of samples")
-        if array.shape != (size,):
+        if array.shape not in ((size,), (few,)):
             raise InputError(f"need: expected {name}.{field} [{axis}] = ({size},), got shape {array.shape}")
-        arrays.append(array)
+        places = model.places() if axis == "R" else np.arange(few)
+        arrays.append(array if len(array) == size else scattered(array, places, size))
     return arrays[0], arrays[1]
 
 

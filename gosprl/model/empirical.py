@@ -228,7 +228,9 @@ class EmpiricalModel(StateSpace):
         from gosprl import _kernels
 
         row = np.atleast_1d(self.rows.index(s, a))
-        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, self.rows.num_states, "states")).astype(np.int32)
+        successor = np.atleast_1d(_checks.integers("s_next", s_next, 0, self.rows.num_states, "states")).astype(
+            np.int32
+        )
         if successor.shape != row.shape or row.ndim != 1:
             raise InputError(
                 f"s, a, s_next: expected numbers or arrays of one length, got {row.shape}, {successor.shape}"

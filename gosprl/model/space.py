@@ -50,8 +50,11 @@ class StateSpace:
 
     @property
     def num_states(self) -> int:
-        """S, the number of states."""
-        return self.rows.num_states
+        """S, the number of states known beforehand, or discovered; arrays by state have `rows.num_states` entries.
+
+        The others are final states, the reset, and room for states not discovered yet (`gosprl.model.states`).
+        """
+        return self.states.fixed or len(self.discovered)
 
     @property
     def num_actions(self) -> int:

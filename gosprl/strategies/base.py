@@ -93,6 +93,8 @@ class Strategy(ABC):
         The level of `unseen` in the result, whether or not the strategy uses a level.
     reach
         States farther away than this many steps are given up; None: no state is.
+    dynamics
+        The true `TabularMDP`; None if it is not known.
     successors
         The candidates for the next states, if they are known; None: all states.
     """
@@ -100,6 +102,7 @@ class Strategy(ABC):
     delta: float = 0.1
     reach: float | None = None
     successors: Any = None
+    dynamics: Any = None
 
     @abstractmethod
     def begin(self, model: "EmpiricalModel", need: "Need", rng: np.random.Generator) -> Planner:
