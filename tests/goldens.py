@@ -140,6 +140,8 @@ def difference(old, new):
     """What two digests of a case differ in, in words; "" if in nothing."""
     if old is None or new is None:
         return "" if old is new else "not there before" if old is None else "not there any more"
+    if "raised" in new:
+        return f"raised {new['raised']}"
     said = []
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
