@@ -238,7 +238,7 @@ class StateSpace:
         counts.start[row], counts.succ[slot], counts.number[slot] = slot, s, 0
         counts.length[row] = counts.capacity[row] = 1
         counts.scalars[_kernels.USED] += 1
-        self.certain[row] = True
+        self.certain[row] = self.enabled[row] = True
         _kernels.touch_many(counts, np.array([row]))
 
     def _resize(self, states: int, actions: int) -> None:
@@ -247,10 +247,9 @@ class StateSpace:
         self.rows = old.enlarged(states, actions, self.states.fixed)
         row = self.rows.places(old)
         self._counts = pool.with_more_rows(self._counts, row, len(self.rows))
-        for name, fill in (("enabled", True), ("certain", False)):
-            part = np.full(len(self.rows), fill)
-            part[row] = getattr(self, name)
-            setattr(self, name, part)
+        enabled, certain = self.rows.state >= self.states.used, np.zeros(len(self.rows), dtype=bool)
+        enabled[row], certain[row] = self.enabled, self.certain  # states in use do not offer what is new
+        self.enabled, self.certain = enabled, certain
         more = states - old.num_states
         self.terminal = np.append(self.terminal, np.zeros(more, dtype=bool))
         self.is_discovered = np.append(self.is_discovered, np.zeros(more, dtype=bool))
