@@ -87,7 +87,7 @@ def test_ask_and_tell_are_the_run(combination, strategy):
     def made():
         return collector.record.steps + collector.record.quits
 
-    s, offered = begin()
+    (s, offered), cut_off = begin(), False
     while not collector.done and made() < STEPS:
         a = collector.ask(s, offered)
         if a == gosprl.RESET:
@@ -97,8 +97,9 @@ def test_ask_and_tell_are_the_run(combination, strategy):
         collector.tell(s, a, *outcome[:4])
         over = outcome.terminated or outcome.truncated
         s, offered = begin() if over else (outcome.state, outcome.actions)
+        cut_off = outcome.truncated or collector.engine.age == kind.horizon
     result = collector.result()
-    if made() < STEPS:
+    if made() < STEPS and not cut_off:
         assert bits(result) == bits(expected)
     else:  # stopped by the user, perhaps before the reset that a run makes and after a plan that it does not
         assert result.counts.tobytes() == expected.counts.tobytes()

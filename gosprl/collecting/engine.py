@@ -141,6 +141,13 @@ class Engine:
         offered = [r for r in range(begin, end) if int(model.rows.action[r]) in self._offered]
         return min(offered, key=self.record.visits)
 
+    def any_row(self) -> int:
+        """Return a row that the present state offers, the first of them."""
+        assert self.state is not None
+        ptr, enabled = self.record.model.rows.ptr, self.record.model.enabled
+        row = int(ptr[self.state]) + int(np.argmax(enabled[ptr[self.state] : ptr[self.state + 1]]))
+        return row if self._offered is None else self._offered_row(row)
+
     def hand_back(self) -> None:
         """End the attempt: its policy has no row for the present state. An error if it led nowhere at all."""
         if not self._moved:

@@ -153,6 +153,10 @@ class StateSpace:
         _kernels.touch_many(self._counts, np.arange(begin, end))
         return True
 
+    def knows_offer(self, s: int) -> bool:
+        """Whether it is known what a state offers: it was said, and always the same."""
+        return s in self._offers and s not in self.aliased
+
     def _offerable(self, s: int) -> tuple[int, int]:
         """Return the rows of a state that its system may offer: all but the reset."""
         return int(self.rows.ptr[s]), int(self.rows.ptr[s + 1]) - (self.resets == "anytime")
