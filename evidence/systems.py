@@ -95,7 +95,11 @@ class Cave:
 
     MAP = {
         "You are in a meadow. There is a cave to the north.": {"north": 1, "look": 0},
-        "You are in a cave. It is dark; a passage leads east, the meadow is south.": {"south": 0, "east": 2, "light": 3},
+        "You are in a cave. It is dark; a passage leads east, the meadow is south.": {
+            "south": 0,
+            "east": 2,
+            "light": 3,
+        },
         "You stumble in the dark and fall. The end.": {},
         "Your lamp lights the cave. A chest stands here.": {"south": 0, "open": 4, "east": 5},
         "The chest is full of gold. You have won.": {},

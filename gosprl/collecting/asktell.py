@@ -10,6 +10,7 @@ from gosprl.collecting.record import Record
 from gosprl.errors import InputError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.space import UNSAID
 
 RESET = -1  # what `ask` returns where the system is to be reset
 
@@ -84,7 +85,7 @@ class AskTell(ABC):
         elif engine.state is None or self._model.states.live(key) != engine.state:
             engine.start(key, offered, by_reset=self._cut_off or self._start is None)
             self.record.resets += self._cut_off
-        elif offered is not None:
+        else:
             engine.offer(offered)
         self._cut_off = False
         assert engine.state is not None
@@ -124,7 +125,7 @@ class AskTell(ABC):
                 f"tell: expected the (s, a) of the last ask(), {asked}, got ({s}, {a}); observe() takes any transition"
             )
         key, row, reward = self._key("s_next", s_next), self._asked[0], finite(reward)
-        self.engine.arrive(row, key, reward, bool(terminated), None)
+        self.engine.arrive(row, key, reward, bool(terminated), UNSAID)
         self._asked, self._by_hand = None, True
         self._owed = not (terminated or truncated) and self.engine.age >= self.engine.horizon
         if self._owed or (truncated and not terminated):
@@ -153,7 +154,7 @@ class AskTell(ABC):
     def observe(self, s: Any, a: int, s_next: Any, reward: float = 0.0) -> None:
         """Count a transition that was not asked for; it counts like any other."""
         key, key_next, reward = self._key("s", s), self._key("s_next", s_next), finite(reward)
-        s, s_next = self.record.arrive_at(key), self.record.arrive_at(key_next)
+        s, s_next = self.record.arrive_at(key, UNSAID), self.record.arrive_at(key_next, UNSAID)
         row, self._stop = int(self.model.rows.index(s, a)), ""
         self._account(walked=True)
         self.record.observe(row, s_next, reward)

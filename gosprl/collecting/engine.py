@@ -93,7 +93,7 @@ class Engine:
             self.age = 0
         self._come_to(s, actions)
 
-    def offer(self, actions: Sequence[int]) -> None:
+    def offer(self, actions: Sequence[int] | None) -> None:
         """Take in which actions the present state offers."""
         assert self.state is not None
         self.record.offer(self.state, actions)
@@ -101,7 +101,7 @@ class Engine:
 
     def _come_to(self, s: int, actions: Sequence[int] | None) -> None:
         self.state = s
-        self._offered = actions if s in self.record.model.aliased else None
+        self._offered = actions or None if s in self.record.model.aliased else None
 
     def choose(self) -> int:
         """Return the row to take in the present state; -1 if the attempt hands back, and then it has ended."""
