@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from kinds import NEEDS, SYSTEMS
+from kinds import COMBINATIONS, NEEDS, SYSTEMS
 
 from gosprl.strategies import STRATEGIES
 
@@ -39,13 +39,20 @@ def strategy(request):
 
 @pytest.fixture(params=list(SYSTEMS))
 def system_kind(request):
-    """A factory of each kind of system: see `kinds.SYSTEMS`."""
+    """Each kind of system: see `kinds.SYSTEMS`."""
     return SYSTEMS[request.param]
 
 
-@pytest.fixture(params=list(NEEDS))
+@pytest.fixture(params=COMBINATIONS, ids=" ".join)
+def combination(request):
+    """Each kind of system with each kind of need that makes sense for it."""
+    system, need = request.param
+    return SYSTEMS[system], NEEDS[need]
+
+
+@pytest.fixture(params=[name for name, need in NEEDS.items() if need.table])
 def need_kind(request):
-    """A factory of each kind of need: see `kinds.NEEDS`."""
+    """Each kind of need of a system whose states are known: see `kinds.NEEDS`."""
     return NEEDS[request.param]
 
 

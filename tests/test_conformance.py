@@ -5,18 +5,21 @@ The registries are in tests/kinds.py and `gosprl.strategies.STRATEGIES`.
 
 import numpy as np
 import pytest
-from kinds import SYSTEMS
+from kinds import NEEDS, SYSTEMS, Own, river
 
 import gosprl
 from gosprl.strategies import Guarded
+from gosprl.systems import Start
 
 STEPS = 240  # some combinations never end: a random walk on a lake with holes
 
 
-def collector_of(system, need_kind, strategy, seed=0):
-    model = system.model()
-    need = system.requirement(need_kind(model), model)
-    return gosprl.Collector(need=need, model=model, strategy=strategy, seed=seed)
+def collector_of(kind, system, need, strategy, seed=0):
+    """As `collect` makes it."""
+    model, around = system.model(), kind.around(need.unseen)
+    around.prepare(model)
+    asked = system.requirement(need.make(model), model)
+    return gosprl.Collector(need=asked, model=model, strategy=strategy, seed=seed, around=around)
 
 
 def bits(result):
@@ -24,55 +27,78 @@ def bits(result):
     model = result.model
     arrays = (*model.stored(), model.reward_sum, model.reward_sq, result.counts, result.curve, result.unmet)
     numbers = (result.steps, result.attempts, result.resets, result.met, result.unseen, result.unreachable)
-    return [array.tobytes() for array in arrays], numbers, str(result.guarantee), dict(result.work)
+    states = [(model.states.kind(s), model.states[s]) for s in range(model.rows.num_states)]
+    return [array.tobytes() for array in arrays], numbers, states, str(result.guarantee), dict(result.work)
 
 
-def whole(system_kind, need_kind, strategy):
-    system = system_kind()
-    return collector_of(system, need_kind, strategy).run(system, STEPS)
+def whole(kind, need, strategy):
+    system = kind.make()
+    return collector_of(kind, system, need, strategy).run(system, STEPS)
 
 
-def test_the_result_is_consistent(system_kind, need_kind, strategy):
-    result = whole(system_kind, need_kind, strategy)
+def test_the_result_is_consistent(combination, strategy):
+    result = whole(*combination, strategy)
     model = result.model
-    count = model.transitions()[3]
-    assert result.steps == result.counts.sum() <= STEPS
-    assert count.sum() == result.steps + result.resets
+    assert result.steps == result.counts.sum() == model.transitions()[3].sum() <= STEPS
+    if model.resets == "never":
+        assert (model.starts()[1].sum(), model.states.reset) == (0, -1)
+    else:
+        assert model.starts()[1].sum() == result.resets + 1
+    assert result.counts.shape[0] == model.num_states == sum(kind == "live" for kind in kinds_of(model))
     assert result.met == (len(result.unmet) == 0) == (result.stop == "met")
     assert result.stop in ("met", "max_steps")
     assert (result.unmet["have"] < result.unmet["needed"]).all()
     assert np.all(np.diff(result.curve["step"]) >= 0)
+    assert np.all((result.curve["proportion"] >= 0) & (result.curve["proportion"] <= 1))
     assert 0 <= result.unseen <= 1
 
 
-def test_pieces_are_the_whole(system_kind, need_kind, strategy):
+def kinds_of(model):
+    return [model.states.kind(s) for s in range(model.rows.num_states)]
+
+
+def test_pieces_are_the_whole(combination, strategy):
     """Resumed after random numbers of steps, a run makes the same steps."""
-    expected = whole(system_kind, need_kind, strategy)
-    rng, system = np.random.default_rng(7), system_kind()
-    collector = collector_of(system, need_kind, strategy)
+    expected = whole(*combination, strategy)
+    kind, need = combination
+    rng, system = np.random.default_rng(7), kind.make()
+    collector = collector_of(kind, system, need, strategy)
     left = STEPS
     while left and not collector.done:
         piece = min(left, int(rng.integers(1, 90)))
-        before = collector.record.steps
+        before = collector.record.steps + collector.record.quits
         collector.run(system, piece)
         left -= piece
-        assert collector.record.steps - before <= piece
+        assert collector.record.steps + collector.record.quits - before <= piece
     assert bits(collector.result()) == bits(expected)
 
 
-def test_ask_and_tell_are_the_run(system_kind, need_kind, strategy):
-    expected = whole(system_kind, need_kind, strategy)
-    system = system_kind()
-    collector = collector_of(system, need_kind, strategy)
+def test_ask_and_tell_are_the_run(combination, strategy):
+    expected = whole(*combination, strategy)
+    kind, need = combination
+    system = kind.make()
+    collector = collector_of(kind, system, need, strategy)
     system.seed(np.random.default_rng(np.random.SeedSequence(0).spawn(2)[1]))
-    s = system.reset()
-    while not collector.done and collector.record.steps < STEPS:
-        a = collector.ask(s)
+
+    def begin():
+        start = system.reset()
+        return start if isinstance(start, Start) else Start(start)
+
+    def made():
+        return collector.record.steps + collector.record.quits
+
+    s, offered = begin()
+    while not collector.done and made() < STEPS:
+        a = collector.ask(s, offered)
+        if a == gosprl.RESET:
+            s, offered = begin()
+            continue
         outcome = system.step(a)
-        collector.tell(s, a, *outcome)
-        s = system.reset() if outcome.terminated or outcome.truncated else outcome.state
+        collector.tell(s, a, *outcome[:4])
+        over = outcome.terminated or outcome.truncated
+        s, offered = begin() if over else (outcome.state, outcome.actions)
     result = collector.result()
-    if collector.record.steps < STEPS:
+    if made() < STEPS:
         assert bits(result) == bits(expected)
     else:  # stopped by the user, perhaps before the reset that a run makes and after a plan that it does not
         assert result.counts.tobytes() == expected.counts.tobytes()
@@ -85,8 +111,8 @@ def test_compiled_and_stepped_are_the_same(need_kind, strategy):
 
 
 def test_a_result_does_not_change_when_the_run_goes_on(system_kind, strategy):
-    system = system_kind()
-    collector = collector_of(system, lambda model: 4, strategy)
+    system = system_kind.make()
+    collector = collector_of(system_kind, system, NEEDS["int"], strategy)
     first = collector.run(system, 40)
     before = bits(first)
     collector.run(system, 40)
@@ -97,7 +123,7 @@ def test_a_result_does_not_change_when_the_run_goes_on(system_kind, strategy):
 def test_what_a_system_returns_is_checked(strategy, wrong):
     """The error names the method; what was collected before is kept."""
 
-    class Wrong(type(SYSTEMS["own"]())):
+    class Wrong(Own):
         def reset(self):
             return wrong.get("reset", super().reset())
 
@@ -105,7 +131,7 @@ def test_what_a_system_returns_is_checked(strategy, wrong):
             outcome = super().step(action)
             return wrong["step"] if "step" in wrong and len(self.log) > 20 else outcome
 
-    system = Wrong(SYSTEMS["own"]().table)
+    system = Wrong(river())
     if "reset" in wrong:
         with pytest.raises(gosprl.InputError, match=r"Wrong\.reset\(\)"):
             gosprl.collect(system, 4, strategy=strategy, seed=0)

@@ -94,7 +94,7 @@ def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
 
 def frequencies(model: EmpiricalModel) -> TabularMDP:
     """Return the MDP whose dynamics are the frequencies; a state never left has a self-loop."""
-    s, a, s_next, count = model.transitions()
+    s, a, s_next, count = model.transitions(resets=True)
     idle = np.setdiff1d(np.arange(model.rows.num_states), s)
     p = count / model.visits[model.rows.index(s, a)]
     first = model.rows.action[model.rows.ptr[idle]]

@@ -251,12 +251,22 @@ class EmpiricalModel(StateSpace):
             if done < len(row):
                 self.grow(int(self._counts.length[row[done]]))
 
-    def transitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return arrays (s, a, s_next, count), each [n], of the n distinct transitions observed, sorted."""
+    def transitions(
+        self, *, resets: bool = False
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return arrays (s, a, s_next, count), each [n], of the n distinct transitions observed, sorted.
+
+        Parameters
+        ----------
+        resets
+            Whether those to the reset state and from there are among them, which are no steps; see also `starts`.
+        """
         ptr, succ, count, _ = self.stored()
         row = np.repeat(np.arange(len(self.rows)), np.diff(ptr))
-        if self.closed:
-            row, succ, count = row[count > 0], succ[count > 0], count[count > 0]
+        taken = count > 0
+        if not resets and self.resets != "never":
+            taken &= ~(self.certain | self.terminal[self.rows.state])[row]
+        row, succ, count = row[taken], succ[taken], count[taken]
         order = np.lexsort((succ, row))
         row = row[order]
         return self.rows.state[row], self.rows.action[row], succ[order].astype(np.int64), count[order]
@@ -282,7 +292,7 @@ class EmpiricalModel(StateSpace):
         S, A = self.rows.num_states, self.num_actions
         if S * A * S > MAX_DENSE:
             raise InputError(f"dense: expected at most {MAX_DENSE} entries, got {S} x {A} x {S}; use transitions()")
-        s, a, s_next, count = self.transitions()
+        s, a, s_next, count = self.transitions(resets=True)
         P = np.zeros((S, A, S))
         P[s, a, s_next] = count / self.visits[self.rows.index(s, a)]
         return P
