@@ -46,6 +46,7 @@ class StateSpace:
         self._offers: dict[int, Sequence[int]] = {}  # what a state last offered
         self.reset_cost = 1.0
         self.closed = False
+        self.restricted_to = 0  # the id of what it was last restricted to
         self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))
 
     @property
