@@ -9,8 +9,8 @@ Three tables:
    the table. For each pair of at least 5 expected samples per outcome a chi-square test; at most a part of LEVEL of
    all pairs of all runs may be rejected at LEVEL (one-sided, 5 standard deviations: a false alarm has probability below
    1e-6). The same test on a table with two rows exchanged must reject.
-3. unseen=0.05: no reachable state is missed. A door that opens with probability 0.02: found with unseen=0.01 in all runs
-   but a part of delta; a plain run of 5 samples may miss it, and then its `unseen` says so.
+3. unseen=0.05: no reachable state is missed. A door that opens with probability 0.02: found with unseen=0.01 in all
+   runs but a part of delta; a plain run of 5 samples may miss it, and then its `unseen` says so.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def first_table(most_steps=MOST_STEPS, names=SYSTEMS):
 
 
 def published(env):
-    """Return the table: (s, a) -> {(next observation, whether the episode ends): probability}, and that of the start."""
+    """Return the table: (s, a) -> {(next observation, whether the episode ends): probability}."""
     table = {}
     for s, actions in env.unwrapped.P.items():
         for a, outcomes in actions.items():
@@ -96,7 +96,7 @@ def exchanged(table):
 
 def second_table(runs, need=60, names=PUBLISHED):
     """Yield the lines of the second table."""
-    yield "| system | transitions | impossible | pairs tested | rejected | allowed | wrong table: impossible, rejected |"
+    yield "| system | transitions | impossible | pairs tested | rejected | allowed | wrong table: impossible, rejects |"
     yield "|---|---|---|---|---|---|---|"
     for name in names:
         total, wrong, transitions = np.zeros(3, dtype=int), np.zeros(3, dtype=int), 0
@@ -149,7 +149,7 @@ def reachable_by_table(env, result):
 
 def third_table(runs, names=THOROUGH):
     """Yield the lines of the third table."""
-    yield "| system | unseen asked | runs | met | reachable states | states missed, in all runs | steps: mean | unseen: most |"
+    yield "| system | unseen asked | runs | met | reachable states | missed, in all runs | steps: mean | unseen: most |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in names:
         results = [collected(SYSTEMS[name], 1, seed, unseen=0.05) for seed in range(runs)]
