@@ -108,16 +108,6 @@ def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
     return Proved(loop, hat, inside, longest, off)
 
 
-<<<<<<< HEAD
-def frequencies(model: EmpiricalModel) -> TabularMDP:
-    """Return the MDP whose dynamics are the frequencies; a state never left has a self-loop."""
-    s, a, s_next, count = model.transitions(resets=True)
-    idle = np.setdiff1d(np.arange(model.rows.num_states), s)
-    p = count / model.visits[model.rows.index(s, a)]
-    first = model.rows.action[model.rows.ptr[idle]]
-    parts = (np.append(s, idle), np.append(a, first), np.append(s_next, idle), np.append(p, np.ones(len(idle))))
-    return TabularMDP(parts, states=model.rows.num_states, actions=model.num_actions, name="the frequencies seen")
-=======
 def least_cost(loop: Loop) -> Floats:
     """Return the least cost [R] of the loop's rows with the outcome of each row of the model."""
     cost = np.ones(len(loop.model.rows))
@@ -129,7 +119,6 @@ def counted(loop: Loop, counting: Ints) -> Ints:
     """Return the states of a loop that distances are between: those of the rows `counting` [n], and endings seen."""
     places = np.unique(loop.place[loop.model.rows.state[counting]])
     return np.append(places[places >= 0], loop.seen())
->>>>>>> h/t2
 
 
 def grow(visits: Ints, ratio: Floats, first: int) -> Ints:
