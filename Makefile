@@ -51,7 +51,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.near_limit
 	$(BIN)/python -m evidence.guard
 	$(BIN)/python -m evidence.focused
-	$(BIN)/python -m evidence.gymnasium_envs
+	$(BIN)/python -m evidence.any_system
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.rivals

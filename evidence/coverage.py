@@ -42,7 +42,10 @@ class Snapshots:
     num_outcomes: int | None = STATES
     num_pairs_bound: int | None = ACTIONS * STATES
     rank: np.ndarray | None = None
-    certain: np.ndarray | None = None
+
+    @property
+    def certain(self):
+        return np.zeros(len(self.draws), dtype=bool)
 
     @property
     def closed(self):

@@ -1,10 +1,12 @@
-"""Systems as they come: Gymnasium's own, MiniGrid, discretised control, contexts, a text game, a lock that rarely opens.
+"""Systems as they come: Gymnasium's own, MiniGrid, discretised control, contexts, a text game, a rare door.
 
 Each is a function without arguments that returns (environment, options of `gosprl.collect`).
 """
 
+from typing import ClassVar
+
 import gymnasium
-import minigrid  # registers its environments
+import minigrid  # noqa: F401  registers its environments
 import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import generate_random_map
@@ -93,13 +95,9 @@ class Lock(gymnasium.Env):
 class Cave:
     """A text game: an object with `reset` and `step`, no spaces; observations and actions are strings."""
 
-    MAP = {
+    MAP: ClassVar = {
         "You are in a meadow. There is a cave to the north.": {"north": 1, "look": 0},
-        "You are in a cave. It is dark; a passage leads east, the meadow is south.": {
-            "south": 0,
-            "east": 2,
-            "light": 3,
-        },
+        "You are in a cave. It is dark; a passage leads east, the meadow south.": {"south": 0, "east": 2, "light": 3},
         "You stumble in the dark and fall. The end.": {},
         "Your lamp lights the cave. A chest stands here.": {"south": 0, "open": 4, "east": 5},
         "The chest is full of gold. You have won.": {},

@@ -3,20 +3,21 @@
 import numpy as np
 
 import gosprl
+from gosprl.model.states import States
 
 
 def unknown(model, rank=None):
     """Return a copy of a model of a table that does not know the number of states; ranks are 1, 2, ... by default."""
     model = model.copy()
-    model.num_outcomes = model.num_pairs_bound = None
-    model.rank = np.arange(1, model.num_states + 1) if rank is None else np.array(rank)
+    model.max_states = None
+    model.rank = np.arange(1, model.rows.num_states + 1) if rank is None else np.array(rank)
     return model
 
 
 def bounded(model, max_states):
     """Return a copy of a model of a table that knows a bound on the number of states only."""
     model = model.copy()
-    model.num_outcomes, model.num_pairs_bound = 2 * max_states + 1, max_states * model.num_actions + 1
+    model.max_states, model.resets, model.states = max_states, "terminal", States(0)
     return model
 
 

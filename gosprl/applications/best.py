@@ -40,7 +40,7 @@ from gosprl.sets.certificates import mean_intervals
 from gosprl.sets.intervals import Confidence
 
 LOOK = 10  # samples of every pair in the first look, if states have to be discovered
-AMONG = "; of the states discovered in the first look"
+LOOKED = "of the states discovered in the first look"
 ROUND = 1.2  # samples of a round of elimination, as a multiple of the round before
 
 
@@ -50,7 +50,7 @@ class _Arms(Requirement):
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.rows.num_states, dtype=np.int64)
-        self.all_states = all_states
+        self.all_states, self.of_discovered = all_states, not all_states
         self.remaining = np.zeros(model.rows.num_states, dtype=bool)  # [S] the states not dropped
         self.dropped: list[int] = []  # in the order in which they were dropped
         self.best: int | None = None  # the best state, once that is proved
@@ -73,6 +73,15 @@ class _Arms(Requirement):
         self.state[:] = np.where(self.remaining & (not self.done), self.need, 0)
         return None
 
+    def resize(self, model: EmpiricalModel, rows: Ints) -> None:
+        """Take over the model's number of states and rows."""
+        super().resize(model, rows)
+        self.remaining = np.append(self.remaining, np.zeros(model.rows.num_states - len(self.remaining), dtype=bool))
+
+    def num_states(self, model: EmpiricalModel) -> int:
+        """Return the number of candidates at the start, those dropped among them."""
+        return self._known
+
     @abstractmethod
     def judge(self, model: EmpiricalModel) -> None:
         """Drop states, increase `need` or set `done`; called when all remaining states have their samples."""
@@ -88,13 +97,13 @@ class _Arms(Requirement):
 
     def _look(self, model: EmpiricalModel) -> bool:
         """During the first look, add the states discovered to the candidates; return whether there are new ones."""
-        states = np.arange(model.rows.num_states) if self.all_states else np.array(model.discovered, dtype=np.int64)
+        states = range(model.states.fixed) if self.all_states else model.discovered
         if len(states) == self._known or not self.looking:
             return False
         self._known = len(states)
-        self.remaining[states] = ~model.terminal[states]
+        self.remaining[states] = True
         if not self.all_states:
-            self.pair[self.remaining[model.rows.state]] = LOOK
+            self.pair[self.remaining[model.rows.state] & model.enabled & ~model.certain] = LOOK
         return True
 
 
@@ -146,7 +155,9 @@ class SuccessiveElimination(_Arms):
     def intervals(self, model: EmpiricalModel) -> tuple[Floats, Floats]:
         """Return lower and upper bounds on the mean reward of every state, [S] each."""
         total, squares = _by_state(model, model.reward_sum), _by_state(model, model.reward_sq)
-        return mean_intervals(pulls(model), total, squares, self.delta, self.scale)
+        i = np.maximum(model.rank, 1).astype(np.float64)  # in order of discovery, if their number is not known
+        streams = i * (i + 1) if model.max_states is None else model.max_states
+        return mean_intervals(pulls(model), total, squares, self.delta, self.scale, streams)
 
 
 def schedule(budget: int, states: int) -> list[int]:
@@ -176,7 +187,8 @@ def error_bound(means: ArrayLike, budget: int) -> float:
 
 def pulls(model: EmpiricalModel) -> Ints:
     """Return the visits of each state [S], without resets."""
-    return np.where(model.terminal, 0, _by_state(model, model.visits).astype(np.int64))
+    visits = np.where(model.certain, 0, model.visits)
+    return np.where(model.terminal, 0, _by_state(model, visits).astype(np.int64))
 
 
 def means(model: EmpiricalModel) -> Floats:
@@ -222,10 +234,12 @@ class BestState(Answer):
         if self.state is None:
             return [("best state", "unknown: nothing was visited")]
         order = np.argsort(-self.rewards, kind="stable")[:4]
-        ranking = ", ".join(f"{s}: {self.rewards[s]:.3g}" for s in order.tolist() if np.isfinite(self.rewards[s]))
-        shown = [("best state", str(self.state)), ("mean rewards", ranking)]
+        model = self.collected.model
+        known = [s for s in order.tolist() if np.isfinite(self.rewards[s])]
+        ranking = ", ".join(f"{model.states.name(s)}: {self.rewards[s]:.3g}" for s in known)
+        shown = [("best state", model.states.name(self.state)), ("mean rewards", ranking)]
         if len(self.candidates) > 1:
-            shown.append(("undecided", listed(self.candidates)))
+            shown.append(("undecided", listed(self.candidates, model)))
         return shown
 
 
@@ -265,7 +279,8 @@ def best_state(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
@@ -303,32 +318,34 @@ def best_state(
             return SuccessiveRejects(model, all_states, samples)
         return SuccessiveElimination(model, all_states, delta, slack, walk.scale)
 
-    rule, result = walk.run(system, rule_of, rewards=True)
-    model = result.model
-    rewards, remaining = means(model), np.flatnonzero(rule.remaining)
+    run = walk.run(system, rule_of, rewards=True)
+    rule, model, place = run.rule, run.model, run.model.arrangement().place
+    rewards, remaining, lives = means(model), np.flatnonzero(rule.remaining), model.states.lives
     seen: NDArray[np.bool_] = np.isfinite(rewards[remaining])
     looks_best = int(remaining[np.argmax(rewards[remaining])]) if seen.any() else None
+    best = looks_best if rule.best is None else rule.best
+    promise = run.qualified(_promise(budget, walk.at(delta), slack, run.result.stop, rule.all_states))
     return BestState(
-        state=looks_best if rule.best is None else rule.best,
-        candidates=remaining,
-        dropped=np.array(rule.dropped, dtype=np.int64),
-        rewards=rewards,
-        pulls=pulls(model),
+        state=None if best is None else int(place[best]),
+        candidates=place[remaining],
+        dropped=place[rule.dropped],
+        rewards=rewards[lives],
+        pulls=pulls(model)[lives],
         budget=budget,
-        collected=result,
-        guarantee=_promise(budget, walk.at(delta), slack, result.stop, "" if rule.all_states else AMONG),
+        collected=run.result,
+        guarantee=promise if rule.all_states else promise.within(LOOKED),
     )
 
 
-def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, among: str) -> Guarantee:
-    """Return the guarantee of the answer; `among` names the states that it is about."""
+def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, all_states: bool) -> Guarantee:
+    """Return the guarantee of the answer."""
     if budget is not None:
         early = "" if stop == "met" else "; stopped before the budget was spent"
         rate = "the chance of an error falls exponentially with the budget, at a rate that the gaps decide"
-        return Guarantee(why=rate + early + among)
+        return Guarantee(why=rate + early + ("" if all_states else f"; {LOOKED}"))
     if stop != "met":
-        return level.about(f"the best state is among the candidates{among}")
-    return level.about("this is the best state" + (f", or within {epsilon:g} of it" if epsilon else "") + among)
+        return level.about("the best state is among the candidates")
+    return level.about("this is the best state" + (f", or within {epsilon:g} of it" if epsilon else ""))
 
 
 def _enough(budget: int, states: int) -> int:

@@ -7,22 +7,23 @@ collection, so it can be watched, interrupted and limited to a number of steps.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
+from gosprl.collecting.collect import declared
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
-from gosprl.collecting.requirements import Requirement
-from gosprl.collecting.result import Result
+from gosprl.collecting.requirements import NO_ROWS, Requirement
+from gosprl.collecting.result import Result, qualified
 from gosprl.errors import InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.families import as_family
-from gosprl.sets.intervals import Confidence
+from gosprl.sets.intervals import Confidence, row_logarithms
 from gosprl.strategies import Strategy
 from gosprl.systems import as_system
 
@@ -31,13 +32,16 @@ Floats = NDArray[np.float64]
 T = TypeVar("T", bound=Requirement)
 
 SHOWN = 8  # the largest number of states that a message lists
+OF_SYSTEM = ("key", "actions")  # options that say what is walked
+OF_EPISODES = ("resets", "reset_cost", "horizon", "max_states", "unseen")  # options that declare what it is like
 
 
 class Rule(Requirement):
     """The base class of the applications' requirements: samples of the counting rows, as many as `demand` returns.
 
-    If the system has all its states in advance, the rows of all states count, otherwise those of the states discovered
-    so far. The rows of terminal states do not count; with `resets`, the row that stands for the reset does.
+    If the system has all its states in advance, the rows of all live states count, otherwise those of the states
+    discovered so far. Resets do not count. With `resets`, the law of the start does, once an action or an ending leads
+    there.
 
     Parameters
     ----------
@@ -57,9 +61,21 @@ class Rule(Requirement):
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.rows.num_states, dtype=np.int64)
-        self.all_states = all_states
+        self.all_states, self.of_discovered = all_states, not all_states
         self.counting = np.zeros(len(model.rows), dtype=bool)
-        self._known = 0  # number of states taken into account
+        self._seen = 0  # entries of `model.discovered` taken into account
+        self._with_rows = 0  # number of states whose rows count, the reset among them
+
+    def resize(self, model: EmpiricalModel, rows: Ints) -> None:
+        """Take over the model's number of states and rows."""
+        super().resize(model, rows)
+        counting = np.zeros(len(model.rows), dtype=bool)
+        counting[rows] = self.counting
+        self.counting = counting
+
+    def num_states(self, model: EmpiricalModel) -> int:
+        """Return the number of states whose rows count."""
+        return self._with_rows
 
     def update(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Call `demand` for rows that changed or newly count, and `proceed` when all counting rows are met."""
@@ -101,19 +117,28 @@ class Rule(Requirement):
 
     def newly_counting(self, model: EmpiricalModel) -> Ints:
         """Add the rows of the states discovered since the last call to the counting rows, and return them [n]."""
+        ptr, reset = model.rows.ptr, model.states.reset
         if self.all_states:
-            new = np.arange(model.rows.num_states if self._known == 0 else 0)
-            self._known = model.rows.num_states
+            states = [] if self._seen else [*range(model.states.fixed)]
+            parts = [np.arange(ptr[len(states)])]
+            self._seen = model.states.fixed
         else:
-            new = np.array(model.discovered[self._known :], dtype=np.int64)
-            self._known = len(model.discovered)
-        if not new.size:
-            return new
-        rows = np.flatnonzero(np.isin(model.rows.state, new) & model.enabled)
-        if not self.resets:
-            rows = rows[~model.terminal[model.rows.state[rows]]]
+            states = model.discovered[self._seen :]
+            parts = [np.arange(ptr[s], ptr[s + 1]) for s in states]
+            self._seen = len(model.discovered)
+        parts += [np.arange(ptr[s], ptr[s + 1]) for s in model.aliased]
+        if self.resets and reset >= 0 and not self.counting[ptr[reset]] and leads_back(model):
+            states, parts = [*states, reset], [*parts, ptr[reset : reset + 1]]
+        rows: Ints = np.unique(np.concatenate([NO_ROWS, *parts]))
+        rows = rows[model.enabled[rows] & ~model.certain[rows] & ~self.counting[rows]]
         self.counting[rows] = True
+        self._with_rows += len(states)
         return rows
+
+
+def leads_back(model: EmpiricalModel) -> bool:
+    """Whether an action, or an ending that was seen, leads to the reset."""
+    return model.resets == "anytime" or bool(model.visits[model.rows.ptr[model.states.finals]].any())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,14 +178,33 @@ class Answer:
 
     def ending(self) -> list[tuple[str, str]]:
         """Return the lines to print for the collection, as (name, value): steps, stop, missing samples, guarantee."""
-        lacking = np.unique(self.collected.unmet["state"])
-        missing = [("missing", f"samples of {listed(lacking)}")] if lacking.size else []
-        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, ("guarantee", str(self.guarantee))]
+        result = self.collected
+        lacking = np.unique(result.unmet["state"])
+        missing = [("missing", f"samples of {listed(lacking, result.model)}")] if lacking.size else []
+        unseen = [("unseen", result.hidden)] if result.of_discovered else []
+        promised = ("guarantee", str(self.guarantee))
+        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, promised, *unseen]
 
     def __repr__(self) -> str:
         shown = [*self.lines(), *self.ending()]
         width = max(len(name) for name, _ in shown)
         return f"{type(self).__name__}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in shown)
+
+
+class Run(NamedTuple, Generic[T]):
+    """What a collection left.
+
+    Its arrays by state and by row are those of `model`, where states have the places in which they were discovered;
+    answers have the order of `result.model`: live states first (`EmpiricalModel.arrangement`).
+    """
+
+    rule: T
+    result: Result
+    model: EmpiricalModel
+
+    def qualified(self, guarantee: Guarantee) -> Guarantee:
+        """Return a guarantee with what it is about, and with what it takes for granted of aliased states."""
+        return qualified(guarantee, self.model, self.rule)
 
 
 @dataclass(frozen=True)
@@ -174,7 +218,8 @@ class Walk:
     seed, max_steps, progress
         As in `gosprl.collect`.
     options
-        Keyword arguments of the collector, `strategy` among them.
+        Further keyword arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`,
+        `reset_cost`, `horizon`, `max_states` and `unseen`, which declare what the system is like.
     """
 
     delta: float
@@ -187,7 +232,7 @@ class Walk:
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         self.family()
-        for name in ("states", "actions", "model", "need", "rewards"):
+        for name in ("states", "model", "need", "rewards", "around"):
             if name in self.options:
                 raise InputError(f"{name}: not an option of an application; the system and the objective determine it")
 
@@ -225,7 +270,7 @@ class Walk:
         of_object = strategy.successors if isinstance(strategy, Strategy) else None
         return self.options.get("successors") is not None or of_object is not None
 
-    def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> tuple[T, Result]:
+    def run(self, system: Any, rule_of: Callable[[EmpiricalModel, bool], T], rewards: bool = False) -> Run[T]:
         """Collect the samples that a rule needs.
 
         Parameters
@@ -236,25 +281,25 @@ class Walk:
             Makes the rule, from the empty model and whether the system has all its states in advance.
         rewards
             Whether the application uses rewards: they must be in [0, 1] then.
-
-        Returns
-        -------
-        The rule, as it is at the end, and the result.
         """
-        walked = as_system(system)
+        walked = as_system(system, *(self.options.get(name) for name in OF_SYSTEM))
         if walked.mdp is not None:
             check_communicating(walked.mdp)
             if rewards:
                 check_rewards(walked.mdp)
         model = walked.model()
-        rule = rule_of(model, walked.all_states)
+        given = {name: self.options[name] for name in OF_EPISODES if name in self.options}
+        around = declared(walked, self.options.get("dynamics"), **given)
+        around.prepare(model)
+        rule = rule_of(model, walked.all_states and not model.growing)
         allowed = (0.0, 1.0) if rewards else ANY_REWARD
-        collector = Collector(need=rule, seed=self.seed, model=model, rewards=allowed, **self.collecting)
+        options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
+        collector = Collector(need=rule, seed=self.seed, model=model, rewards=allowed, around=around, **options)
         collector.walk(walked, self.max_steps, self.progress)
         result = collector.last_result()
         if isinstance(rule, Rule):
             rule.newly_counting(model)  # the last step of a run that was cut short may have discovered a state
-        return rule, result
+        return Run(rule, result, model)
 
     @property
     def collecting(self) -> dict[str, Any]:
@@ -305,16 +350,38 @@ def rounded_up(need: Floats) -> Ints:
     return np.minimum(np.ceil(need), 2.0**62).astype(np.int64)
 
 
-def listed(states: Ints) -> str:
-    """Return a list of states for a message; a long one is cut."""
-    shown = ", ".join(str(s) for s in states[:SHOWN].tolist())
+def listed(states: Ints, model: EmpiricalModel | None = None) -> str:
+    """Return a list of states for a message; a long one is cut. With a model, as observations; -1 is the reset."""
+    names = [str(s) if model is None else "reset" if s < 0 else model.states.name(s) for s in states[:SHOWN].tolist()]
     noun = "state" if len(states) == 1 else "states"
-    return f"{noun} {shown}" + (f" and {len(states) - SHOWN} more" if len(states) > SHOWN else "")
+    return f"{noun} {', '.join(names)}" + (f" and {len(states) - SHOWN} more" if len(states) > SHOWN else "")
 
 
-def dense(model: EmpiricalModel, per_row: Floats) -> Floats:
-    """Return numbers per row [R] as a table [S, A]; nan where the pair does not exist or its state is terminal."""
-    exists = model.enabled & ~model.terminal[model.rows.state]
-    table = np.full((model.rows.num_states, model.num_actions), np.nan)
-    table[model.rows.state[exists], model.rows.action[exists]] = per_row[exists]
+def dense(model: EmpiricalModel, per_row: Floats | Ints, fill: Any = np.nan) -> Any:
+    """Return numbers per row [R] as a table [S, A] of the live states, as results number them.
+
+    `fill` where the pair does not exist. Resets are left out.
+    """
+    lives = model.states.lives
+    place = np.full(model.rows.num_states, -1)
+    place[lives] = np.arange(len(lives))
+    rows = np.flatnonzero(model.enabled & ~model.certain & (place[model.rows.state] >= 0))
+    shape = (len(lives), model.num_actions - (model.resets == "anytime"))
+    table = np.full(shape, fill, dtype=per_row.dtype)
+    table[place[model.rows.state[rows]], model.rows.action[rows]] = per_row[rows]
     return table
+
+
+def num_outcomes(model: EmpiricalModel) -> int:
+    """Return how many outcomes a step can have; if that is not known, how many states there are, live and final."""
+    return model.num_outcomes or model.states.used
+
+
+def streams_of(model: EmpiricalModel, rows: Ints) -> Floats:
+    """Return what delta is divided by for each of `rows` [n]: over all rows of a run, the reciprocals sum to 1 at most.
+
+    The number of pairs, if it is known or bounded. Otherwise A i (i + 1) for the i-th state discovered.
+    """
+    if model.num_pairs_bound is not None:
+        return np.full(len(rows), float(model.num_pairs_bound))
+    return np.exp(row_logarithms(model, rows))

@@ -16,22 +16,30 @@ printed (1 + 2 eta |v|) |v|, whose proof needs the factor 1 + eps twice more.
 D_hat be the hitting times of the frequencies. The function h = D_hat(., g) changes by at most D_hat(i, j) from j to i,
 so the error of a row's expectation of h is at most the cost of moving its plausible mass over these distances
 (`gosprl.sets.certificates.lipschitz_errors`). If that is at most x < 1 for every row, D_{sg} <= D_hat(s, g) / (1 - x).
+
+Episodes that end are a loop (`gosprl.model.loop`): distances lead through resets, and D is the largest distance between
+live states and endings seen. Rows of cost c other than 1 may have an error of at most x c.
+
+Undiscovered states. Optimistic times hold without any assumption about them, so `lower` <= D. Upper bounds assume that
+the mass of successors never seen goes to states discovered: nothing bounds how long the way back from others is.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gosprl import _checks
 from gosprl.applications import modest
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, listed, rounded_up
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Run, Walk, dense, num_outcomes, rounded_up
 from gosprl.errors import PrecisionError
-from gosprl.mdp.distances import OPTIMISTIC_ERROR, optimistic_times
+from gosprl.guarantee import Guarantee
+from gosprl.mdp.distances import OPTIMISTIC_ERROR, hitting_times, optimistic_times
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.loop import Loop
 from gosprl.sets.certificates import lipschitz_errors, model_errors, slack
 from gosprl.sets.intervals import Confidence
 
@@ -45,17 +53,20 @@ class Proved:
 
     Attributes
     ----------
+    loop
+        The model as a loop, whose n states have the times.
     hat
-        The frequencies, as an MDP.
+        Its frequencies, as an MDP.
     times
-        [S, S] its hitting times D_hat, inf if there is no path.
+        [n, n] its hitting times D_hat between counting states, inf if there is no path.
     longest
         The largest of them.
     off
-        [R] the largest error of a row's expectation of a function that changes by at most these distances; inf for a
-        counting row that was never visited.
+        [R] the largest error of a row's expectation of a function that changes by at most these distances, over the
+        cost of the row; inf for a counting row that was never visited.
     """
 
+    loop: Loop
     hat: TabularMDP
     times: Floats
     longest: float
@@ -74,32 +85,40 @@ class Proved:
 
 def prove(model: EmpiricalModel, family: Confidence, counting: Ints) -> Proved:
     """Return the bounds that follow from the sets of the rows `counting` [n], for the current counts."""
-    hat = frequencies(model)
+    loop = Loop(model)
+    hat = loop.frequencies()
+    cost = loop.costs_of(hat.rows)
     try:
-        times = hat.hitting_times()
+        times = hat.hitting_times() if np.all(cost == 1) else hitting_times(hat, cost=cost)
     except PrecisionError:  # the times are too large for doubles: there is no bound yet, and the run continues
-        times = np.full((model.rows.num_states, model.rows.num_states), np.inf)
+        times = np.full((loop.num_states, loop.num_states), np.inf)
     np.fill_diagonal(times, 0.0)
-    states = np.unique(model.rows.state[counting])
+    states = counted(loop, counting)
     inside = np.full_like(times, np.inf)
     inside[np.ix_(states, states)] = times[np.ix_(states, states)]
     off = np.zeros(len(model.rows))
     longest = float(inside[np.ix_(states, states)].max()) if states.size else math.inf
     off[counting] = math.inf
     if math.isfinite(longest):
-        off[counting] = np.maximum(*lipschitz_errors(slack(model, family, counting), inside))
+        moves = slack(model, family, counting)
+        moves = replace(moves, succ=loop.place[moves.succ].astype(np.int32))
+        off[counting] = np.maximum(*lipschitz_errors(moves, inside))
+        off[counting] /= least_cost(loop)[counting]
         off[counting[model.visits[counting] == 0]] = math.inf
-    return Proved(hat, inside, longest, off)
+    return Proved(loop, hat, inside, longest, off)
 
 
-def frequencies(model: EmpiricalModel) -> TabularMDP:
-    """Return the MDP whose dynamics are the frequencies; a state never left has a self-loop."""
-    s, a, s_next, count = model.transitions(resets=True)
-    idle = np.setdiff1d(np.arange(model.rows.num_states), s)
-    p = count / model.visits[model.rows.index(s, a)]
-    first = model.rows.action[model.rows.ptr[idle]]
-    parts = (np.append(s, idle), np.append(a, first), np.append(s_next, idle), np.append(p, np.ones(len(idle))))
-    return TabularMDP(parts, states=model.rows.num_states, actions=model.num_actions, name="the frequencies seen")
+def least_cost(loop: Loop) -> Floats:
+    """Return the least cost [R] of the loop's rows with the outcome of each row of the model."""
+    cost = np.ones(len(loop.model.rows))
+    np.minimum.at(cost, loop.law, loop.cost)
+    return cost
+
+
+def counted(loop: Loop, counting: Ints) -> Ints:
+    """Return the states of a loop that distances are between: those of the rows `counting` [n], and endings seen."""
+    places = np.unique(loop.place[loop.model.rows.state[counting]])
+    return np.append(places[places >= 0], loop.seen())
 
 
 def grow(visits: Ints, ratio: Floats, first: int) -> Ints:
@@ -126,7 +145,7 @@ class DiameterRule(Rule):
     """A rule that uses the optimistic hitting times between all states."""
 
     resets = True
-    values: Floats | None = None  # [S, S] as last computed
+    values: Floats | None = None  # [n, n] as last computed
 
 
 class ProofRule(DiameterRule):
@@ -135,7 +154,13 @@ class ProofRule(DiameterRule):
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence) -> None:
         super().__init__(model, all_states)
         self.family = family
-        self.first = math.ceil(math.log(len(model.rows) * model.rows.num_states)) + 2
+        self.first = 2
+
+    def newly_counting(self, model: EmpiricalModel) -> Ints:
+        """Add the rows of the states discovered since the last call; the more there are, the more samples of each."""
+        rows = super().newly_counting(model)
+        self.first = math.ceil(math.log(max(1, self.counting.sum()) * num_outcomes(model))) + 2
+        return rows
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Return the samples needed in total of each of `rows`."""
@@ -157,7 +182,7 @@ class CertifiedDiameter(ProofRule):
         self.proved = proved = prove(model, self.family, counting)
         if proved.x < 2 * self.allowed:
             self.values = optimistic_times(model, self.family, proved.times)
-            if proved.upper <= self.factor * largest(self.values, model, counting):
+            if proved.upper <= self.factor * largest(self.values, counted(proved.loop, counting)):
                 return None
             if proved.x <= self.allowed:
                 self.allowed *= 0.8
@@ -195,15 +220,14 @@ class DoublingDiameter(DiameterRule):
     def proceed(self, model: EmpiricalModel) -> Ints | None:
         """Return the need for the next W; None if no optimistic time exceeds the current one."""
         self.values = optimistic_times(model, self.family, self.values)
-        if largest(self.values, model, np.flatnonzero(self.counting)) <= self.W:
+        if largest(self.values, counted(Loop(model), np.flatnonzero(self.counting))) <= self.W:
             return None
         self.W *= 2
         return self.demand(model, np.arange(len(self.pair)))
 
 
-def largest(values: Floats, model: EmpiricalModel, counting: Ints) -> float:
-    """Return the largest of `values` [S, S] between the states of the rows `counting` [n]; 0 if there are none."""
-    states = np.unique(model.rows.state[counting])
+def largest(values: Floats, states: Ints) -> float:
+    """Return the largest of `values` [n, n] between `states`; 0 if there are none."""
     return float(values[np.ix_(states, states)].max()) if states.size else 0.0
 
 
@@ -218,9 +242,10 @@ class DiameterEstimate(Answer):
     lower
         A lower bound on D.
     values
-        [S, S] optimistic hitting times from s to s': at most the true ones.
+        [n, n] optimistic hitting times from s to s': at most the true ones. The first S states are live, as results
+        number them; then follow the final states, in the order in which they come in ``collected.model.states``.
     eta
-        The l1 error of the model is at most eta / 2, for every pair.
+        The l1 error of the model is at most eta / 2, for every pair, and for the law of the start if resets matter.
     errors
         [S, A] the same for each pair; nan where the pair does not exist or its state was not discovered.
     epsilon
@@ -268,8 +293,8 @@ def estimate_diameter(
     ----------
     system
         A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
-        If the states are not known in advance (a Gymnasium environment), the answer assumes that the system has only
-        the states discovered; the guarantee says so. A reset from a terminal state counts as a step.
+        A reset after the end of an episode counts as a step, a reset at any time as `reset_cost` steps; endings are
+        states, which distances are measured from and to.
     epsilon
         The accuracy; larger than 1 means 1.
     rule
@@ -285,11 +310,13 @@ def estimate_diameter(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
-    A `DiameterEstimate`. Its guarantee: at level delta, lower <= D <= diameter.
+    A `DiameterEstimate`. Its guarantee: at level delta, lower <= D <= diameter. If states are discovered on the way, D
+    is that of the states discovered, and the upper bound holds if there are no others; the guarantee says so.
 
     Raises
     ------
@@ -313,31 +340,33 @@ def estimate_diameter(
         "doubling": lambda model, all_states: DoublingDiameter(model, all_states, family, epsilon, None),
         "paper": lambda model, all_states: DoublingDiameter(model, all_states, family, epsilon, delta),
     }
-    made, result = walk.run(system, _checks.choice("rule", rule, rules))
-    model, counting = result.model, np.flatnonzero(made.counting)
-    errors = modest.certificate(model, family, made.counting, "l1")
-    values = optimistic_times(model, family, made.values)
-    lower = largest(values, model, counting)
-    eta = 2 * float(np.nanmax(errors, initial=0.0)) if counting.size else 4.0
-    upper = prove(model, family, counting).upper
+    run = walk.run(system, _checks.choice("rule", rule, rules))
+    model, counting = run.model, np.flatnonzero(run.rule.counting)
+    errors = modest.certificate(model, family, run.rule.counting, "l1")
+    values = optimistic_times(model, family, run.rule.values)
+    proved = prove(model, family, counting)
+    lower = largest(values, counted(proved.loop, counting))
+    eta = 2 * float(np.nanmax(errors)) if counting.size else 4.0
+    rate = 2 * float(np.nanmax(errors / least_cost(proved.loop))) if counting.size else 4.0
+    upper = proved.upper
     longest = lower * (1 + 2 * OPTIMISTIC_ERROR)  # upper bound on the policies' times in their optimistic dynamics
-    if eta * longest < 2:
-        upper = min(upper, longest / (1 - eta * longest / 2))
+    if rate * longest < 2:
+        upper = min(upper, longest / (1 - rate * longest / 2))
     return DiameterEstimate(
         diameter=upper,
         lower=lower,
         values=values,
         eta=eta,
-        errors=errors,
+        errors=dense(model, errors),
         epsilon=epsilon,
-        collected=result,
-        guarantee=walk.level.about(f"lower <= D <= diameter{among(made, model)}"),
+        collected=run.result,
+        guarantee=without_others(run, walk.level.about("lower <= D <= diameter")),
     )
 
 
-def among(rule: Rule, model: EmpiricalModel) -> str:
-    """Return the assumption about states that were not discovered, as the end of a sentence; "" if there is none."""
-    if rule.all_states:
-        return ""
-    missing = np.flatnonzero(~model.is_discovered)
-    return f", if {listed(missing)} cannot be reached" if missing.size else ""
+def without_others(run: Run[Any], guarantee: Guarantee) -> Guarantee:
+    """Return a guarantee with what upper bounds on distances assume of states and endings that were not discovered."""
+    guarantee, loop = run.qualified(guarantee), Loop(run.model)
+    if not loop.open and len(counted(loop, np.flatnonzero(run.rule.counting))) == loop.num_states:
+        return guarantee
+    return guarantee.assuming("that there are no others" if run.rule.of_discovered else "that episodes end as seen")

@@ -23,6 +23,10 @@ distances are at most D_hat / (1 - e). Each step costs at least omega, so with x
 
 This holds for all costs and goals at once, and V_hat differs from the policy's true cost by no more. The bound is not
 tight: it combines the largest distance with the largest row error.
+
+Where episodes end, steps and distances are those of a loop (`gosprl.model.loop`): a reset after an ending is a step of
+cost 1, a reset by choice one of cost `reset_cost`. D is measured in these, and costs are in [omega, C] times them. A goal is an observation: it is reached alive, or as the end of an episode. The certificate holds for sets of goals as for
+single ones, since V(i) - V(j) <= C D(i, j) does. It assumes that successors never seen are states discovered.
 """
 
 import math
@@ -32,17 +36,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, rounded_up
-from gosprl.applications.diameter import CertifiedDiameter, ProofRule, Proved, among, grow, prove
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, num_outcomes, rounded_up
+from gosprl.applications.diameter import CertifiedDiameter, ProofRule, Proved, grow, prove, without_others
 from gosprl.errors import InputError
 from gosprl.mdp.rows import Rows
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.exact import first_least, policy_iteration, policy_value
-from gosprl.planning.ssp import costs_by_row
 from gosprl.planning.workspace import as_sets
 from gosprl.sets.intervals import Confidence
 from gosprl.sets.known import Known
@@ -140,25 +143,44 @@ class PaperPolicies(CertifiedDiameter):
         row = np.repeat(np.arange(len(model.rows)), np.diff(ptr))
         support = int(np.bincount(row[count > 0]).max())
         task, D = self.task, max(1.0, self.diameter)
-        sizes = (support, model.rows.num_states, model.num_actions)
+        sizes = (support, num_outcomes(model), model.num_actions)
         asked = self.alpha * phi(D, task.omega(D), task.epsilon, self.delta, *sizes)
         need = rounded_up(np.full(len(model.rows), asked))
         return None if np.all(model.visits[self.counting] >= need[self.counting]) else need
 
 
-def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float) -> Floats:
-    """Return the cost of each row [R] from costs [S] or [S, A], after checking them; 1 for None."""
+def row_costs(costs: ArrayLike | None, rows: Rows, c_min: float, base: Floats, shape: tuple[int, int]) -> Floats:
+    """Return the cost of each row [R] from costs [S] or [S, A], after checking them.
+
+    Parameters
+    ----------
+    costs
+        Costs of steps in live states; None: those of `base`.
+    rows
+        Rows of a loop.
+    c_min
+        The least cost allowed.
+    base
+        [R] costs of the rows that `costs` does not speak of: resets.
+    shape
+        (S, A), the numbers of live states and of actions.
+    """
     if costs is None:
-        return np.ones(len(rows))
-    cost = costs_by_row(costs, rows)
-    bad = np.flatnonzero(~((cost >= c_min) & (cost <= 1)))
+        return base.copy()
+    given, (S, A) = _checks.floats("costs", costs), shape
+    if given.shape not in ((S,), (S, A)):
+        raise InputError(f"costs: expected [S] = ({S},) or [S, A] = ({S}, {A}), got shape {given.shape}")
+    steps = np.flatnonzero((rows.state < S) & (rows.action < A))
+    cost, s = base.copy(), rows.state[steps]
+    cost[steps] = given[s] if given.ndim == 1 else given[s, rows.action[steps]]
+    bad = steps[~((cost[steps] >= c_min) & (cost[steps] <= 1))]
     if bad.size:
         raise InputError(
             f"costs: expected costs in [c_min, 1] = [{c_min:g}, 1], got {cost[bad[0]]:g} at (s, a) = "
             f"{rows.pair(int(bad[0]))}; divide costs above 1 by their maximum, explore with a smaller c_min for "
             "smaller costs"
         )
-    return np.ascontiguousarray(cost)
+    return cost
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,8 +208,9 @@ class Explored(Answer):
     diameter: float
     c_min: float
     theta: float
-    _known: TabularMDP  # the frequencies
-    _added: float  # the number that plans add to all costs
+    _known: TabularMDP  # the frequencies of the loop
+    _base: Floats  # [R] costs of its rows: 1, or what a reset by choice costs
+    _added: float  # the number that plans add to the cost of a step
 
     def policy(self, goal: int, costs: ArrayLike | None = None) -> Ints:
         """Return a near-optimal policy for reaching a goal.
@@ -195,15 +218,17 @@ class Explored(Answer):
         Parameters
         ----------
         goal
-            Index of the state to reach.
+            Index of the state to reach, in ``model.states``: a live state, or a final one if episodes only end with its
+            observation. An episode that ends with the observation of a live state has reached it as well.
         costs
             Costs of a step, [S] or [S, A], in [c_min, 1]; by default 1.
 
         Returns
         -------
-        [S] int64, the action to take in each state; -1 where the samples have no path to the goal.
+        [S] int64, the action to take in each live state; -1 where the samples have no path to the goal. With
+        ``resets="anytime"``, the number after the last action stands for a reset.
         """
-        rows = self._plan(goal, costs)
+        rows = self._plan(goal, costs)[: self.model.num_states]
         return np.where(rows < 0, -1, self._known.rows.action[rows])
 
     def values(self, goal: int, costs: ArrayLike | None = None) -> Floats:
@@ -220,14 +245,14 @@ class Explored(Answer):
         -------
         [S] float64, inf where the samples have no path to the goal.
         """
-        rows = self._plan(goal, costs)
+        rows, goals = self._plan(goal, costs), self._goals(goal)
         values = np.where(rows < 0, np.inf, 0.0)
-        inner = np.flatnonzero((rows >= 0) & (np.arange(len(rows)) != goal))
+        inner = np.flatnonzero((rows >= 0) & ~goals)
         cost = self._costs(costs)
         if inner.size:
             values[inner] = policy_value(self._sets, cost, inner, rows[inner], np.zeros(len(rows)))
-        values[goal] = 0.0
-        return values
+        values[goals] = 0.0
+        return values[: self.model.num_states]
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the bounds on the policies' loss and on the diameter, as (name, value)."""
@@ -235,7 +260,7 @@ class Explored(Answer):
         optimal = f"within {self.proved:.4g} of the best{among}" if math.isfinite(self.proved) else "nothing is proved"
         return [
             ("policies", f"{optimal}; {self.epsilon:g} was asked for"),
-            ("goals, costs", f"any of {self.model.rows.num_states} states, in [{self.c_min:g}, 1]"),
+            ("goals, costs", f"any of {self._goals_in_words()}, in [{self.c_min:g}, 1]"),
             ("diameter", f"at most {self.diameter:.4g}"),
         ]
 
@@ -243,26 +268,45 @@ class Explored(Answer):
     def _sets(self) -> Any:
         return as_sets(self._known.rows, Known(self._known).intervals())
 
+    def _goals_in_words(self) -> str:
+        finals = len(self.model.states.finals)
+        return f"{self.model.num_states} states" + (f" and {finals} endings" if finals else "")
+
     def _costs(self, costs: ArrayLike | None) -> Floats:
-        return row_costs(costs, self._known.rows, self.c_min)
+        shape = (self.model.num_states, self.model.num_actions - (self.model.resets == "anytime"))
+        return row_costs(costs, self._known.rows, self.c_min, self._base, shape)
+
+    def _goals(self, goal: int) -> NDArray[np.bool_]:
+        """Return which states of the loop have the observation of a state of the model."""
+        states = self.model.states
+        goal = _checks.index("goal", goal, self.model.rows.num_states, "a state")
+        if goal == states.reset:
+            raise InputError(f"goal: expected a live or a final state, got {goal}, which stands for the reset")
+        key, goals = states.key(goal), np.zeros(self._known.num_states, dtype=bool)
+        goals[goal if goal < self.model.num_states else goal - 1] = (
+            True  # the reset comes between live and final states
+        )
+        if states.final(key) >= 0:
+            goals[states.final(key) - 1] = True
+        return goals
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:
-        """Return the rows to take, [S]; -1 if there is no path.
+        """Return the rows to take in each state of the loop; -1 if there is no path.
 
         Uses exact policy iteration: the tie tolerance of `gosprl.plan` would add up on long paths.
         """
         from gosprl import _kernels
 
         S, sets = self._known.num_states, self._sets
-        goal = _checks.index("goal", goal, S, "a state")
-        cost = self._costs(costs) + self._added
-        goals, alive, usable = np.arange(S) == goal, np.empty(S, dtype=bool), np.ones(len(cost), dtype=bool)
+        goals = self._goals(goal)
+        cost = self._costs(costs) + self._added * self._base
+        alive, usable = np.empty(S, dtype=bool), np.ones(len(cost), dtype=bool)
         _kernels.reach(sets, goals, alive, usable)
         v = np.zeros(S)
         rows = policy_iteration(sets, cost, goals, alive, usable, v).rows
         q = np.where(usable, cost + np.add.reduceat(sets.lower * v[sets.succ], sets.begin), np.inf)
         best = first_least(q, sets.row_ptr)
-        rows[goal] = best[goal]
+        rows[goals] = best[goals]
         return np.where(np.isfinite(q[best]), rows, -1)
 
 
@@ -288,8 +332,7 @@ def explore_all_goals(
     ----------
     system
         A communicating `TabularMDP`, a Gymnasium environment or a `gosprl.systems.System`.
-        If the states are not known in advance (a Gymnasium environment), the answer assumes that the system has only
-        the states discovered; the guarantee says so. A reset from a terminal state counts as a step.
+        A reset after the end of an episode is a step of cost 1, a reset at any time one of cost `reset_cost`.
     epsilon
         The largest difference allowed between a policy's expected cost and the optimum, from any state.
     c_min, theta
@@ -313,12 +356,14 @@ def explore_all_goals(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
     An `Explored`, with `policy(goal, costs)` and `values(goal, costs)`. Its guarantee: at level delta, every policy is
-    within `proved` of the best.
+    within `proved` of the best. If states are discovered on the way, this is about the states discovered, and holds if
+    there are no others; the guarantee says so.
 
     Raises
     ------
@@ -345,21 +390,22 @@ def explore_all_goals(
         "certified": lambda model, all_states: CertifiedPolicies(model, all_states, family, task),
         "paper": lambda model, all_states: PaperPolicies(model, all_states, family, task, delta, constant),
     }
-    made, result = walk.run(system, _checks.choice("rule", rule, rules))
-    proved = prove(result.model, family, np.flatnonzero(made.counting))
+    run = walk.run(system, _checks.choice("rule", rule, rules))
+    proved = prove(run.model, family, np.flatnonzero(run.rule.counting))
     D = proved.upper if task.diameter is None else task.diameter
     usable = D if math.isfinite(D) else max(1.0, 2 * proved.longest) if math.isfinite(proved.longest) else 1.0
     return Explored(
-        model=result.model,
+        model=run.result.model,
         epsilon=task.epsilon,
         proved=task.proves(proved) + SPARE * task.epsilon,
         diameter=D,
         c_min=task.c_min,
         theta=task.theta,
         _known=proved.hat,
+        _base=proved.loop.costs_of(proved.hat.rows),
         _added=task.perturbation(usable),
-        collected=result,
-        guarantee=walk.level.about(f"every policy is within `proved` of the best{among(made, result.model)}"),
+        collected=run.result,
+        guarantee=without_others(run, walk.level.about("every policy is within `proved` of the best")),
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, rounded_up
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, num_outcomes, rounded_up
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import NORMS, model_errors, slack
@@ -98,14 +98,14 @@ def requirement(model: EmpiricalModel, rows: Ints, eta: float, norm: str, delta:
     sigma, row = np.sqrt(p_hat * (1 - p_hat)), np.repeat(np.arange(len(rows)), np.diff(ptr))
     X = np.zeros(len(rows))
     (np.add if norm == "l1" else np.maximum).at(X, row, sigma)
-    return phi(X, model.rows.num_states if norm == "l1" else 1, eta, delta, model.rows.num_states, model.num_actions)
+    return phi(X, num_outcomes(model) if norm == "l1" else 1, eta, delta, model.num_states, model.num_actions)
 
 
 def certificate(model: EmpiricalModel, family: Confidence, counting: NDArray[np.bool_], norm: str) -> Floats:
-    """Return the largest error of p_hat that the sets allow, [S, A]; nan except for the rows `counting` [R]."""
+    """Return the largest error of p_hat that the sets allow, [R]; nan except for the rows `counting` [R]."""
     errors, rows = np.full(len(model.rows), np.nan), np.flatnonzero(counting)
     errors[rows] = model_errors(slack(model, family, rows), norm)
-    return dense(model, errors)
+    return errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,11 +184,14 @@ def estimate_model(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
-    A `ModelEstimate`. Its guarantee: at level delta, every |p_hat - p| is at most its `eta`.
+    A `ModelEstimate`. Its guarantee: at level delta, every |p_hat - p| is at most its `eta`. If states are discovered
+    on the way, this is about the states discovered, and p may have mass on states and endings that are not: their mass
+    is part of the error.
 
     Raises
     ------
@@ -214,15 +217,15 @@ def estimate_model(
     }
     rule_of = _checks.choice("rule", rule, rules)
     alpha = _alpha(rule, alpha_b)
-    made, result = walk.run(system, rule_of)
+    run = walk.run(system, rule_of)
     return ModelEstimate(
-        model=result.model,
-        eta=certificate(result.model, family, made.counting, norm),
+        model=run.result.model,
+        eta=dense(run.model, certificate(run.model, family, run.rule.counting, norm)),
         norm=norm,
         rule=rule,
         target=eta,
-        collected=result,
-        guarantee=walk.level.about("every |p_hat - p| is at most its eta"),
+        collected=run.result,
+        guarantee=run.qualified(walk.level.about("every |p_hat - p| is at most its eta")),
     )
 
 

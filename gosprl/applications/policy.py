@@ -20,7 +20,10 @@ A pair that only bad policies visit gets no more samples: this is the saving ove
 
 Discounting as a stochastic shortest path: every step ends in an extra goal with probability 1 - gamma. Costs are then
 2 - r for the best case and 1 + r for the worst, both minimised by nature, so the planner's certificate bounds both.
-Terminal states have value 0; plans do not continue after a reset.
+Final states have value 0: plans do not continue after a reset, and choose none.
+
+States not discovered have a value between 0 and 1 / (1 - gamma), since rewards are in [0, 1]: unseen mass may go to one
+whose value is the largest for `upper`, and 0 for `lower`. So both bounds hold whatever was not discovered.
 """
 
 import math
@@ -32,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, num_outcomes, streams_of
+from gosprl.collecting.requirements import scattered
 from gosprl.mdp.rows import Rows
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.exact import first_least
@@ -65,12 +69,16 @@ class Bounds:
 
 
 class Discounted:
-    """The discounted problem for the counts of a model."""
+    """The discounted problem for the counts of a model; room not in use stands for states that are not discovered."""
 
     def __init__(self, model: EmpiricalModel, family: Confidence, gamma: float, delta: float, scale: float) -> None:
         self.model, self.family, self.gamma, self.delta, self.scale = model, family, gamma, delta, scale
-        rows = model.rows
-        self.rows = Rows(np.append(rows.ptr, len(rows) + 1), np.append(rows.action, 0), rows.num_actions)
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """[R] the rows that a policy may take: no resets, except those that final states lead to."""
+        model = self.model
+        return model.enabled & (~model.certain | model.terminal[model.rows.state])
 
     def bounds(self, precision: float) -> Bounds:
         """Return the policy and the bounds for the current counts; plans have the given relative precision."""
@@ -78,10 +86,11 @@ class Discounted:
         lower_r, mean, upper_r = self.rewards()
         sets = self._sets(self.family.intervals(model))
         seen = self._sets(self._frequencies())
-        every = np.append(model.enabled, True)
+        allowed = self.allowed
+        every = np.append(allowed, True)
         # costs are in [1, 3], so values are at most 3 / (1 - gamma): all states are near the goal
         v, q = self._least(seen, 2 - mean, every, precision)
-        policy = first_least(np.where(model.enabled, q, np.inf), model.rows.ptr)
+        policy = first_least(np.where(allowed, q, np.inf), model.rows.ptr)
         value = 2 / (1 - gamma) - v
         upper = 2 / (1 - gamma) - self._least(sets, 2 - upper_r, every, precision)[0]
         chosen = np.zeros(len(every), dtype=bool)
@@ -94,7 +103,7 @@ class Discounted:
         _, below = average_errors(moves, np.where(never, 0.0, value))
         width = gamma * np.maximum(above, below) + np.maximum(upper_r - mean, mean - lower_r)
         width[model.terminal[model.rows.state]] = 0.0
-        loss = np.where(model.enabled, np.maximum(q - v[model.rows.state], 0.0), 0.0)
+        loss = np.where(allowed, np.maximum(q - v[model.rows.state], 0.0), 0.0)
         return Bounds(policy, value, np.maximum(lower, 0.0), np.minimum(upper, 1 / (1 - gamma)), width, loss)
 
     def rewards(self) -> tuple[Floats, Floats, Floats]:
@@ -103,8 +112,8 @@ class Discounted:
         The estimate is 1/2 for a row never visited; all three are 0 in terminal states.
         """
         model = self.model
-        visits = model.visits
-        lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, self.delta, self.scale)
+        visits, streams = model.visits, streams_of(model, np.arange(len(model.rows)))
+        lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, self.delta, self.scale, streams)
         mean = np.where(visits > 0, model.reward_sum / np.maximum(visits, 1), 0.5)
         ended = model.terminal[model.rows.state]
         return np.where(ended, 0.0, lower), np.where(ended, 0.0, mean), np.where(ended, 0.0, upper)
@@ -150,7 +159,8 @@ class Discounted:
         each[ended] = total[ended] = 0.0
         order = np.argsort(rows, kind="stable")
         ptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=R + 1))])
-        return as_sets(self.rows, Intervals(ptr, succ[order], lower[order], upper[order], each, total))
+        with_goal = Rows(np.append(model.rows.ptr, R + 1), np.append(model.rows.action, 0), model.num_actions)
+        return as_sets(with_goal, Intervals(ptr, succ[order], lower[order], upper[order], each, total))
 
     def _least(self, sets: Any, cost: Floats, enabled: NDArray[np.bool_], precision: float) -> tuple[Floats, Floats]:
         """Return lower bounds on the least cost to the goal, of states [S] and of rows [R]."""
@@ -170,7 +180,7 @@ def allocate(problem: Discounted, bounds: Bounds, ratio: float) -> Floats:
     cuts: list[tuple[Floats, float]] = []
     n, target, P = visits, 0.0, problem.transitions()
     for _ in range(CUTS):
-        reward = np.where(problem.model.enabled, A / np.sqrt(n) - bounds.loss, -np.inf)
+        reward = np.where(problem.allowed, A / np.sqrt(n) - bounds.loss, -np.inf)
         worst, new = _worst_visits(P, problem.gamma, reward, bounds.rows, problem.model.rows.ptr)
         target = target or ratio * worst
         if worst <= PLAY * target:
@@ -248,9 +258,20 @@ class Phases(Rule):
     ) -> None:
         super().__init__(model, all_states)
         self.problem, self.epsilon, self.allocation = problem, epsilon, allocation
-        S, P = model.rows.num_states, len(model.rows)
-        self.first = math.ceil(FIRST * math.log(S * P / problem.delta))
+        self.first = 1
         self.samples: list[Ints] = []  # [R] visits at the end of each phase
+
+    def resize(self, model: EmpiricalModel, rows: Ints) -> None:
+        """Take over the model's number of states and rows."""
+        super().resize(model, rows)
+        self.samples = [scattered(visits, rows, len(model.rows)) for visits in self.samples]
+
+    def newly_counting(self, model: EmpiricalModel) -> Ints:
+        """Add the rows of the states discovered since the last call; the more there are, the more samples of each."""
+        rows = super().newly_counting(model)
+        pairs = max(1, int(self.counting.sum()))
+        self.first = max(1, math.ceil(FIRST * math.log(num_outcomes(model) * pairs / self.problem.delta)))
+        return rows
 
     def demand(self, model: EmpiricalModel, rows: Ints) -> Ints:
         """Return the samples needed in total of each of `rows`: at least those of the first phase."""
@@ -290,7 +311,7 @@ class LearntPolicy(Answer):
     Attributes
     ----------
     policy
-        [S] int64, the action of each state; -1 in terminal states and states that were not discovered.
+        [S] int64, the action of each live state; -1 in states that were not discovered.
     lower
         [S] lower bounds on the policy's value.
     upper
@@ -368,11 +389,13 @@ def learn_policy(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
-    A `LearntPolicy`. Its guarantee: at level delta, lower <= V^policy <= V* <= upper.
+    A `LearntPolicy`. Its guarantee: at level delta, lower <= V^policy <= V* <= upper. If states are discovered on the
+    way, this is about the states discovered, whatever the policy does in others.
 
     Raises
     ------
@@ -397,23 +420,23 @@ def learn_policy(
         problem = Discounted(model, walk.family(0.5), gamma, delta / 2, walk.scale)
         return Phases(model, all_states, problem, epsilon, allocation)
 
-    rule, result = walk.run(system, rule_of, rewards=True)
-    model = result.model
+    run = walk.run(system, rule_of, rewards=True)
+    rule, model = run.rule, run.model
     bounds = rule.problem.bounds(rule.precision)
-    states = np.unique(model.rows.state[rule.counting])
+    states, lives = np.unique(model.rows.state[rule.counting]), model.states.lives
     of_sets = rule.problem.family.delta
     level = delta / 2 + (delta / 2 if of_sets is None else of_sets)
     action = np.where(np.isin(np.arange(model.rows.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
-        policy=action,
-        lower=bounds.lower,
-        upper=bounds.upper,
-        value=bounds.value,
+        policy=action[lives],
+        lower=bounds.lower[lives],
+        upper=bounds.upper[lives],
+        value=bounds.value[lives],
         gap=float((bounds.upper - bounds.lower)[states].max()) if states.size else 1 / (1 - gamma),
         epsilon=epsilon,
         gamma=gamma,
-        phases=[model.rows.to_dense(np.where(model.terminal[model.rows.state], 0, visits)) for visits in rule.samples],
-        requested=model.rows.to_dense(rule.pair),
-        collected=result,
-        guarantee=walk.at(level, dynamics=True).about("lower <= V^policy <= V* <= upper"),
+        phases=[dense(model, visits, 0) for visits in rule.samples],
+        requested=dense(model, rule.pair, 0),
+        collected=run.result,
+        guarantee=run.qualified(walk.at(level, dynamics=True).about("lower <= V^policy <= V* <= upper")),
     )

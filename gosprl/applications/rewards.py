@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, listed, streams_of
 from gosprl.applications.modest import more_samples
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import mean_intervals
@@ -31,7 +31,7 @@ class CertifiedRewards(Rule):
     def errors(self, model: EmpiricalModel, rows: Ints) -> tuple[Floats, Floats]:
         """Return the mean reward [n] of `rows` and its largest possible error [n]; both 1/2 if never visited."""
         visits, total, squares = model.visits[rows], model.reward_sum[rows], model.reward_sq[rows]
-        lower, upper = mean_intervals(visits, total, squares, self.delta, self.scale, len(model.rows))
+        lower, upper = mean_intervals(visits, total, squares, self.delta, self.scale, streams_of(model, rows))
         mean = np.where(visits > 0, total / np.maximum(visits, 1), 0.5)
         return mean, np.maximum(upper - mean, mean - lower)
 
@@ -59,9 +59,10 @@ class RewardEstimate(Answer):
         known = self.radius[~np.isnan(self.radius)]
         if not known.size:
             return [("radius", "nothing was visited")]
-        best = np.unravel_index(np.nanargmax(self.rewards), self.rewards.shape)
+        s, a = np.unravel_index(np.nanargmax(self.rewards), self.rewards.shape)
+        where = f"{listed(np.array([s]), self.collected.model)}, action {a}"
         return [
-            ("largest", f"{self.rewards[best]:.4g} at state {best[0]}, action {best[1]}"),
+            ("largest", f"{self.rewards[s, a]:.4g} at {where}"),
             ("radius", f"{known.max():.4g} at worst, {np.mean(known <= self.epsilon):.0%} within {self.epsilon:g}"),
         ]
 
@@ -97,11 +98,13 @@ def estimate_rewards(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
-    A `RewardEstimate`. Its guarantee: at level delta, every mean reward is within its radius.
+    A `RewardEstimate`. Its guarantee: at level delta, every mean reward is within its radius; if states are discovered
+    on the way, of the states discovered.
 
     Raises
     ------
@@ -119,16 +122,16 @@ def estimate_rewards(
     """
     walk = Walk(delta, confidence, seed, max_steps, progress, options)
     epsilon, scale = _checks.positive("epsilon", epsilon), walk.scale
-    rule, result = walk.run(
+    run = walk.run(
         system, lambda model, all_states: CertifiedRewards(model, all_states, epsilon, delta, scale), rewards=True
     )
-    mean, radius = rule.errors(result.model, np.arange(len(result.model.rows)))
-    unknown = ~rule.counting
+    mean, radius = run.rule.errors(run.model, np.arange(len(run.model.rows)))
+    unknown = ~run.rule.counting
     mean[unknown] = radius[unknown] = np.nan
     return RewardEstimate(
-        rewards=dense(result.model, mean),
-        radius=dense(result.model, radius),
+        rewards=dense(run.model, mean),
+        radius=dense(run.model, radius),
         epsilon=epsilon,
-        collected=result,
-        guarantee=walk.at(delta).about("every mean reward is within its radius"),
+        collected=run.result,
+        guarantee=run.qualified(walk.at(delta).about("every mean reward is within its radius")),
     )

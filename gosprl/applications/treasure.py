@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gosprl.applications.common import Answer, Walk, check_communicating
+from gosprl.applications.common import Answer, Walk, check_communicating, listed
 from gosprl.collecting.collect import collect
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
@@ -52,10 +52,13 @@ class Treasure(Answer):
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the reward and the coverage, as (name, value)."""
-        where = f"reward {self.reward:g} at state {self.state}, action {self.action}" if self.found else "nothing"
         asked, model = self.collected.states, self.collected.model
-        others = asked < np.count_nonzero(~model.terminal)  # states without a need, or not discovered
-        among = f"{asked} states asked for, of {model.rows.num_states}" if others else "states"
+        where = "nothing"
+        if self.found:
+            where = f"reward {self.reward:g} at {listed(np.array([self.state]), model)}, action {self.action}"
+        among = f"{asked} states asked for, of {model.num_states}" if asked < model.num_states else "states"
+        if self.collected.of_discovered:
+            among = f"{asked} states discovered"
         return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
 
 
@@ -92,11 +95,14 @@ def find_treasure(
     progress
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
-        Further arguments of `gosprl.collect`: `strategy` and its options.
+        Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
+        `horizon`, `max_states` and `unseen`.
 
     Returns
     -------
-    A `Treasure`. Its guarantee is that of the strategy: the number of steps obeys the paper's bound.
+    A `Treasure`. Its guarantee is that of the strategy: the number of steps obeys the paper's bound. If states are
+    discovered on the way, only those discovered were searched; with `unseen`, the search goes on until it is known that
+    no pair hides much.
 
     Raises
     ------
@@ -118,7 +124,7 @@ def find_treasure(
     walked = {"seed": seed, "max_steps": max_steps, "progress": progress, **walk.collecting}
     result = collect(system, need, threshold=threshold, **walked)
     model = result.model
-    taken = (model.visits > 0) & ~model.terminal[model.rows.state]  # resets have no reward
+    taken = (model.visits > 0) & ~model.terminal[model.rows.state] & ~model.certain  # resets have no reward
     means = np.where(taken, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
     best = int(means.argmax())
     state, action = model.rows.pair(best)
@@ -131,7 +137,7 @@ def find_treasure(
         state=state if found else None,
         action=action if found else None,
         reward=reward if result.steps else 0.0,
-        covered=1 - len(np.unique(result.unmet["state"])) / max(1, result.states),
+        covered=1 - len(np.unique(result.unmet["state"][result.unmet["state"] >= 0])) / max(1, result.states),
         threshold=threshold,
         collected=result,
         guarantee=_promise(result.guarantee),

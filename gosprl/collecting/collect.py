@@ -106,11 +106,7 @@ def collect(
         raise InputError(
             f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
         )
-    if resets is None and options.get("dynamics") is not None:
-        resets = "never"  # known dynamics say all that can happen
-    around = Surroundings(allowed_resets(walked, resets), reset_cost, horizon, max_states, unseen)
-    if horizon is not None and not walked.ends:
-        raise InputError("horizon: expected None for a TabularMDP, which has no episodes")
+    around = declared(walked, options.get("dynamics"), resets, reset_cost, horizon, max_states, unseen)
     around.prepare(model)
     requirement = walked.requirement(need, model)
     collector = Collector(
@@ -131,6 +127,33 @@ def collect(
             stacklevel=2,
         )
     return result
+
+
+def declared(
+    system: System,
+    dynamics: Any = None,
+    resets: str | None = None,
+    reset_cost: float = 1.0,
+    horizon: int | None = None,
+    max_states: int | None = None,
+    unseen: float | None = None,
+) -> Surroundings:
+    """Return what a user declared about a system, as `collect` takes it, after checking it.
+
+    Parameters
+    ----------
+    system
+        The system to walk.
+    dynamics
+        The dynamics that the strategy plans with, if they are known.
+    resets, reset_cost, horizon, max_states, unseen
+        As in `collect`.
+    """
+    if resets is None and dynamics is not None:
+        resets = "never"  # known dynamics say all that can happen
+    if horizon is not None and not system.ends:
+        raise InputError("horizon: expected None for a TabularMDP, which has no episodes")
+    return Surroundings(allowed_resets(system, resets), reset_cost, horizon, max_states, unseen)
 
 
 def allowed_resets(system: System, resets: str | None) -> str:

@@ -105,6 +105,8 @@ class Collector(AskTell):
             resets = model.resets if given or self.strategy.dynamics is not None else "terminal"
         around = around or Surroundings(resets, reset_cost, horizon, max_states, unseen)
         around.prepare(model)
+        if self.strategy.successors is not None:
+            model.restrict(self.strategy.successors)  # before there are arrays of the model's size
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
         streams = np.random.SeedSequence(self.seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])

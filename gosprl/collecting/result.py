@@ -155,7 +155,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         unreachable=_unreachable(collector, report.given_up, unmet, kept),
         curve=_curve(collector, unmet, num_states),
         model=shown if last or shown is not model else shown.copy(),
-        guarantee=_guarantee(report.guarantee, model, need.requirement),
+        guarantee=qualified(report.guarantee, model, need.requirement),
         states=int((wanted[: model.states.used] > 0)[live[: model.states.used]].sum()) + _undiscovered(model, state),
         pairs=int((pair[live[model.rows.state]] > 0).sum()),
         resets=record.resets,
@@ -203,7 +203,7 @@ def _found(found: Found | None, kept: Arrangement) -> Found | None:
     return found._replace(state=int(kept.place[found.state]), next_state=int(kept.place[found.next_state]))
 
 
-def _guarantee(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirement) -> Guarantee:
+def qualified(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirement) -> Guarantee:
     """Return what is promised, with what it is about and what it takes for granted."""
     if model.aliased:
         names = ", ".join(model.states.name(s) for s in sorted(model.aliased)[:SHOWN_ALIASED])

@@ -33,15 +33,20 @@ OPTIMISTIC_ERROR = 1e-6  # of optimistic times, where the sets add a much larger
 Column = NDArray[np.float64]  # [S] D_{ss'} of one goal s'
 
 
-def hitting_times(mdp: TabularMDP, workers: int | None = None, progress: Any = None) -> NDArray[np.float64]:
-    """Return D_{ss'} [S, S], certified to a relative error of 1e-9 (see `gosprl.planning.ssp`); inf if unreachable."""
+def hitting_times(
+    mdp: TabularMDP, workers: int | None = None, progress: Any = None, cost: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return D_{ss'} [S, S], certified to a relative error of 1e-9 (see `gosprl.planning.ssp`); inf if unreachable.
+
+    With `cost` [R], positive, the least expected costs instead of steps.
+    """
     S = mdp.num_states
     D = np.empty((S, S))  # [s', s]
 
     def store(i: int, column: Column) -> None:
         D[i] = column
 
-    _for_each_goal(mdp, np.arange(S), store, workers, progress)
+    _for_each_goal(mdp, np.arange(S), store, workers, progress, cost)
     return D.T
 
 
@@ -59,11 +64,16 @@ def ssp_diameters(
 
 
 def _for_each_goal(
-    mdp: TabularMDP, goals: NDArray[np.int64], store: Callable[[int, Column], None], workers: int | None, progress: Any
+    mdp: TabularMDP,
+    goals: NDArray[np.int64],
+    store: Callable[[int, Column], None],
+    workers: int | None,
+    progress: Any,
+    cost: NDArray[np.float64] | None = None,
 ) -> None:
     """Call store(i, hitting times to goals[i]) for every i, from several threads in parallel."""
     workers = _cores() if workers is None else _checks.whole("workers", workers, 1)
-    times = _to_a_goal(mdp)
+    times = _to_a_goal(mdp, cost)
     stopped = threading.Event()
 
     def between() -> None:
@@ -90,11 +100,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _to_a_goal(mdp: TabularMDP) -> Callable[[int, Callable[[], None]], Column]:
+def _to_a_goal(mdp: TabularMDP, costs: NDArray[np.float64] | None) -> Callable[[int, Callable[[], None]], Column]:
     """Return the function that solves for one goal; the data that all goals share is computed here."""
     from gosprl import _kernels
 
     intervals, cost = _without_waiting(mdp)
+    if costs is not None:
+        cost *= costs
     # slack that is only rounding is set to 0: the planner sorts rows with slack, and threads must not write
     sets = as_sets(mdp.rows, intervals)._replace(slack=np.zeros(len(cost)))
     back = _kernels.reversed_edges(sets, cost, np.ones(len(cost), dtype=bool))
@@ -136,22 +148,27 @@ def _without_waiting(mdp: TabularMDP) -> tuple[Intervals, NDArray[np.float64]]:
 def optimistic_times(
     model: EmpiricalModel, family: Confidence, warm: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return optimistic times from s to s' [S, S]: those of the best dynamics in the sets, at most the true ones.
+    """Return optimistic times from s to s' [n, n]: those of the best dynamics in the sets, at most the true ones.
 
-    All goals share the sets. The iteration for each goal starts from its column of `warm` [S, S]: the times of an
-    earlier call, or of the observed frequencies.
+    The states are those of the model's loop (`gosprl.model.loop`): live states, then final ones. A state that is not
+    discovered is taken to be as good as the goal. All goals share the sets. The iteration for each goal starts from its
+    column of `warm` [n, n]: the times of an earlier call, or of the observed frequencies.
     """
-    sets = as_sets(model.rows, family.intervals(model))
-    cost, S = np.ones(len(model.rows)), model.num_states
-    times = np.empty((S, S))
-    for g in range(S):
-        goal = np.zeros(S, dtype=bool)
+    from gosprl.model.loop import Loop
+
+    loop = Loop(model)
+    n = loop.num_states
+    rows, intervals = loop.sets(family)
+    sets = as_sets(rows, intervals)
+    cost = np.append(loop.cost, np.ones(len(rows) - len(loop.cost)))
+    times = np.empty((n, n))
+    for g in range(n):
+        goal = np.arange(rows.num_states) >= n
         goal[g] = True
-        start = None if warm is None else np.where(np.isfinite(warm[:, g]), warm[:, g], 0.0)
-        solution = solve(
-            *(sets, cost, goal, start, METHODS["modified-policy-iteration"]),
-            ratio=OPTIMISTIC_ERROR,
-            enabled=model.enabled,
-        )
-        times[:, g] = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)
+        start = None
+        if warm is not None and len(warm) == n:  # not if states were discovered since
+            start = np.zeros(rows.num_states)
+            start[:n] = np.where(np.isfinite(warm[:, g]), warm[:, g], 0.0)
+        solution = solve(*(sets, cost, goal, start, METHODS["modified-policy-iteration"]), ratio=OPTIMISTIC_ERROR)
+        times[:, g] = np.where(solution.alive, solution.v / (1 + solution.fall_ratio), np.inf)[:n]
     return times

@@ -188,6 +188,7 @@ class EmpiricalModel(StateSpace):
                 self.final(key)
             candidates = with_endings(candidates, self.states, self.known_rows, self.rows)
         self._close(candidates)
+        self.restricted_to = id(successors)  # not the object: it may be a function, which cannot be pickled
         _kernels.touch_many(self._counts, np.arange(len(self.rows)))  # the confidence set of every row has changed
 
     def check(self, row: int, s_next: int) -> None:

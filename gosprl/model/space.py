@@ -48,6 +48,7 @@ class StateSpace:
         self.masked = False  # whether a state ever offered less than all
         self.reset_cost = 1.0
         self.closed = False
+        self.restricted_to = 0  # the id of what it was last restricted to
         self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))
 
     @property

@@ -136,7 +136,7 @@ def mean_intervals(
     squares: Floats,
     delta: float,
     scale: float = 1.0,
-    streams: int | None = None,
+    streams: int | Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Return (lower [n], upper [n]), bounds on the means of n streams of numbers in [0, 1].
 
@@ -150,20 +150,21 @@ def mean_intervals(
                 (Maurer and Pontil 2009, for every N). It is much narrower if the variance is small.
 
     `scale` multiplies the logarithms; below 1 there is no guarantee. If the arrays hold only a part of the streams,
-    `streams` is the number of all.
+    `streams` is the number of all; or [n] numbers whose reciprocals sum to at most 1 over all streams, if their number
+    is not known: then stream i has the level delta / streams[i].
     """
     from gosprl import _kernels
 
-    n = len(visits) if streams is None else streams
+    n = np.broadcast_to(np.asarray(len(visits) if streams is None else streams, dtype=np.float64), visits.shape)
     N = visits.astype(np.float64)
     lower, upper = np.empty((2, len(visits)))
-    budget = scale * (math.log(2 * n / delta) + 0.5 * np.log(math.pi * N + 1))
+    budget = scale * (np.log(2 * n / delta) + 0.5 * np.log(math.pi * N + 1))
     _kernels.kl_means(np.array(total, dtype=np.float64), np.array(visits), budget, lower, upper)
     some = np.flatnonzero(visits > 1)
     N = N[some]
     mean = total[some] / N
     variance = np.maximum(squares[some] - N * mean**2, 0) / (N - 1)
-    L = scale * np.log(8 * n * N * (N - 1) / delta)
+    L = scale * np.log(8 * n[some] * N * (N - 1) / delta)
     radius = np.sqrt(2 * variance * L / N) + 7 * L / (3 * (N - 1))
     lower[some] = np.maximum(lower[some], mean - radius)
     upper[some] = np.minimum(upper[some], mean + radius)

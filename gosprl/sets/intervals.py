@@ -112,12 +112,11 @@ def row_logarithms(model: "EmpiricalModel", rows: NDArray[np.int64] | None = Non
 
 def with_certain(model: "EmpiricalModel", rows: NDArray[np.int64] | None, sets: Intervals) -> Intervals:
     """Return the sets, after reducing those of rows with a known outcome to one point, in place."""
-    if model.resets != "never":
-        certain = model.certain if rows is None else model.certain[rows]
-        if certain.any():
-            entries = np.repeat(certain, np.diff(sets.ptr))
-            sets.lower[entries] = sets.upper[entries] = 1.0
-            sets.each[certain] = sets.total[certain] = 0.0
+    certain = model.certain if rows is None else model.certain[rows]
+    if certain.any():
+        entries = np.repeat(certain, np.diff(sets.ptr))
+        sets.lower[entries] = sets.upper[entries] = 1.0
+        sets.each[certain] = sets.total[certain] = 0.0
     return sets
 
 

@@ -137,7 +137,7 @@ def take_knowledge(model: EmpiricalModel, dynamics: TabularMDP | None, successor
     """Apply prior knowledge: check the dynamics, and restrict the model to the possible successors."""
     if dynamics is not None and not dynamics.rows.same(model.rows):
         raise InputError("dynamics: expected the same states and actions as the system's")
-    if successors is not None:
+    if successors is not None and model.restricted_to != id(successors):
         model.restrict(successors)
 
 

@@ -33,8 +33,11 @@ class Snapshots:
     rows_of_state: int
     num_outcomes: None = None
     num_pairs_bound: None = None
-    certain: None = None
     closed: bool = False
+
+    @property
+    def certain(self):
+        return np.zeros(len(self.draws), dtype=bool)
 
     @property
     def visits(self):
