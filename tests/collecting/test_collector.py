@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from kinds import NEEDS, collector_of
 from walked import OPTIONS, REWARDING, RIVER, TOY, Drawn, Troubled, by_hand, everything, possible, ring, table_collector
 
 import gosprl
