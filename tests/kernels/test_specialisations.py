@@ -42,7 +42,7 @@ for system, sets in [(river, [None]), (model, families), (counted, families), (c
                 system.update(1, 1, 2)
             gosprl.plan(system, np.arange(6) == 3, costs=np.arange(1, 7), warm=plan, **options)
 growing = model.copy()
-growing.num_outcomes, growing.rank = None, np.arange(1, 7)
+growing.max_states, growing.rank = None, np.arange(1, 7)
 for source, family in ((model, gosprl.KL()), (growing, gosprl.KL()), (growing, gosprl.Bernstein(0.1, 0.5))):
     gosprl.plan(source, [0], confidence=family)
     gosprl.sets.visits_for_unseen(source, family, np.arange(12), 0.1)

@@ -500,18 +500,22 @@ def test_optimistic_times_are_at_most_the_true_ones():
 
 
 def test_optimistic_times_of_states_never_found_and_of_resets():
-    """State 2 is terminal, its reset leads to 0; state 3 was never found, and may lead anywhere in a step."""
+    """States 0 and 1; an episode ends in the final copy of 2, the reset leads to 0; 2 alive and 3 were never found.
+
+    What was never found may lead anywhere in a step.
+    """
     model = EmpiricalModel(4, 2)
-    model.end_in(2)
-    n = 100_000
-    for s, a, s_next in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 2), (2, 0, 0)):
+    model.allow_resets("terminal")
+    end, n = model.final(2), 100_000
+    for s, a, s_next in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, end), (model.states.reset, 0, 0)):
         model.update(np.full(n, s), np.full(n, a), np.full(n, s_next))
-    times = optimistic_times(model, KL(0.1))
+    times = optimistic_times(model, KL(0.1))  # of 0, 1, 2, 3 and the end
+    seen = np.array([0, 1, 4])
     expected = [[0, 1, 2], [1, 0, 1], [1, 2, 0]]
-    np.testing.assert_allclose(times[:3, :3], expected, rtol=1e-3)
-    np.testing.assert_allclose(times[3], [1, 1, 1, 0])
-    assert np.all(times[:3, 3] > 100)  # nothing led there in so many tries
-    assert np.all(np.isfinite(times[:3, 3]))
+    np.testing.assert_allclose(times[np.ix_(seen, seen)], expected, rtol=1e-3)
+    np.testing.assert_allclose(times[3], [1, 1, 1, 0, 1])
+    assert np.all(times[np.ix_(seen, [2, 3])] > 100)  # nothing led there in so many tries
+    assert np.all(np.isfinite(times))
 
 
 def test_optimistic_times_where_candidates_leave_no_way():
