@@ -280,7 +280,7 @@ class Engine:
 
     def _checked(self, outcome: Any, system: "System") -> Outcome:
         """Return what `step` returned, after checking it."""
-        if not (isinstance(outcome, tuple) and len(outcome) in (4, 5)):
+        if not (isinstance(outcome, (tuple, list)) and len(outcome) in (4, 5)):
             raise InputError(
                 f"system: expected {type(system).__name__}.step to return an Outcome (state, reward, terminated, "
                 f"truncated, actions), got {outcome!r:.80}"

@@ -92,12 +92,12 @@ class Record:
         if terminated:
             return self._end(row, key, reward)
         s_next: int = model.states.live(key)
+        if model.closed:
+            model.check(row, s_next)
         if s_next < 0 or not model.is_discovered[s_next]:
             s_next = self.arrive_at(key, actions)
         elif actions is not None or model.masked:
             self.offer(s_next, actions)
-        if model.closed:
-            model.check(row, s_next)
         self._note_step(row, s_next, reward)
         return s_next
 

@@ -143,6 +143,11 @@ class StateSpace:
 
         begin, end = self._offerable(s)
         offered = np.ones(end - begin, dtype=bool) if actions is None else np.isin(self.rows.action[begin:end], actions)
+        if actions is not None and (np.ndim(actions) != 1 or offered.sum() != len(np.unique(actions))):
+            raise InputError(
+                f"actions: expected indices of the actions that a state offers, out of "
+                f"{self.rows.action[begin:end].tolist()}, got {actions!r:.80}"
+            )
         first = s not in self._offers
         self._offers[s] = actions
         self.masked = self.masked or actions is not None
