@@ -906,7 +906,9 @@ _PLANS_AGAIN = (
     "`done` must know whether the strategy gives up, so it plans for the state where the walk is; this loop then asks "
     "about another state without having said truncated=True, and the planner plans again"
 )
-_ENDINGS = "endings belong to transitions: final copies of states, one row for all resets, resets after truncations count"
+_ENDINGS = (
+    "endings belong to transitions: final copies of states, one row for all resets, resets after truncations count"
+)
 _MASKS = "actions that a state does not offer are no rows"
 _DISCOVERED = "the guarantee says that it is about the states discovered; resets after truncations count"
 
