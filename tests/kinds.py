@@ -41,6 +41,8 @@ class Own(Stepped):
 class Episodes(Own):
     """Ends now and then, in any state, and begins in one of two; sometimes an episode is cut off."""
 
+    ends = True
+
     def reset(self):
         self.state = int(self.rng.integers(2))
         return self.state
@@ -53,8 +55,8 @@ class Episodes(Own):
 class Maze:
     """Rooms (context, column, row) that tell apart two contexts, which a reset draws; some doors may be locked.
 
-    `masks`: which doors there are is told; one room is aliased, it does not always have the same. `ends`: the far corner
-    ends an episode, but not always.
+    `masks`: which doors there are is told; one room is aliased, it does not always have the same. `ends`: the far
+    corner ends an episode, but not always.
     """
 
     side = 3

@@ -1,8 +1,9 @@
 """Counts and needs in the middle of a run, for asking a strategy what it makes of them."""
 
 import numpy as np
+from walked import table_collector
 
-from gosprl import Collector, Requirement
+from gosprl import Requirement
 
 
 class Both(Requirement):
@@ -37,7 +38,7 @@ def situation(seed, kind="pairs", states=5, actions=3, steps=60, spread=0.5):
     """(model, need, t) after a random walk that mostly goes on, and jumps with probability `spread`."""
     rng = np.random.default_rng(seed)
     exists = exists_at_random(rng, states, actions)
-    collector = Collector(states, exists, need_at_random(rng, exists, kind))
+    collector = table_collector(states, exists, need_at_random(rng, exists, kind))
     s = 0
     for _ in range(steps):
         a = int(rng.choice(np.flatnonzero(exists[s])))

@@ -11,6 +11,7 @@ class Stepped(System):
     """Steps through `mdp`; subclasses define `take(s, action) -> (next state, reward)`."""
 
     block = 50
+    ends = False
 
     def __init__(self, mdp):
         self.table, self.log = mdp, []

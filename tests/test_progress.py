@@ -5,7 +5,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
-from walked import RIVER, ctrl_c, interrupt, possible, stop_after
+from walked import RIVER, ctrl_c, interrupt, possible, stop_after, table_collector
 
 import gosprl
 from gosprl import Collector, InputError
@@ -50,7 +50,7 @@ def test_progress_that_interrupts_again_and_again_loses_nothing(eager):
 
 @pytest.mark.parametrize("how", [ctrl_c, interrupt])
 def test_an_interrupted_run_goes_on(eager, how):
-    collector = Collector(6, 2, 5, seed=0)
+    collector = table_collector(6, 2, 5, seed=0)
     part = collector.run(RIVER, progress=stop_after(100, how))
     assert part.stop == "interrupted"
     result = collector.run(RIVER)
@@ -170,7 +170,7 @@ def test_what_progress_is_not(progress):
     words = r"^progress: expected True, False, None or a callable, got "
     with pytest.raises(InputError, match=words):
         gosprl.collect(Untouched(RIVER), 3, progress=progress)
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     collector.run(RIVER, max_steps=5)
     with pytest.raises(InputError, match=words):
         collector.run(progress=progress)

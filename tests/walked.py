@@ -29,10 +29,15 @@ def everything(result):
     return result.met, result.steps, result.attempts, result.unreachable, [part.tolist() for part in parts]
 
 
+def table_collector(states, actions, need=1, **options):
+    """A collector for a system without endings: its model is that of a table."""
+    return Collector(states, actions, need, resets="never", **options)
+
+
 def by_hand(mdp, need, seed, steps=10**6, **options):
     """Ask and tell, the system drawing from the second stream that the seed spawns; the collector and its walk."""
     exists = mdp.rows.to_dense(np.ones(len(mdp.rows), dtype=bool))
-    collector = Collector(mdp.num_states, exists, need, seed=seed, **options)
+    collector = table_collector(mdp.num_states, exists, need, seed=seed, **options)
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
     s, log = mdp.start, []
     while not collector.done and len(log) < steps:

@@ -10,6 +10,7 @@ from gosprl.collecting.record import Record
 from gosprl.errors import InputError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.space import UNSAID
 
 RESET = -1  # what `ask` returns where the system is to be reset
 
@@ -23,6 +24,8 @@ class AskTell(ABC):
         self._asked: tuple[int, Any, int] | None = None  # (row, key, action) of the question that is open
         self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._cut_off = False  # whether an episode was, so that a reset leads to the next state asked about
+        self._owed = False  # whether the episode reached its horizon, so that the next answer is to reset
+        self._told_offers = False  # whether the user says which actions states offer
         self._stop = ""
         self._content = Content()
 
@@ -64,11 +67,15 @@ class AskTell(ABC):
         The index of the action; `gosprl.RESET` if the system is to be reset, which is not told: ask again then.
         """
         key, engine = self._key("s", s), self.engine
+        if self._owed:
+            self._owed = False
+            return RESET
         if self._asked is not None and self._asked[1] == key:
             return self._asked[2]
         if engine.attempt is None and self._finished:
             raise InputError("ask: there is nothing left to collect; look at `done` first")
         offered = None if actions is None else self._offer(actions)
+        self._told_offers = self._told_offers or offered is not None
         self._stop, self._by_hand, self._asked = "", True, None
         if engine.at_reset:
             if engine.attempt is None:
@@ -78,15 +85,12 @@ class AskTell(ABC):
         elif engine.state is None or self._model.states.live(key) != engine.state:
             engine.start(key, offered, by_reset=self._cut_off or self._start is None)
             self.record.resets += self._cut_off
-        elif offered is not None:
+        else:
             engine.offer(offered)
         self._cut_off = False
         assert engine.state is not None
         self._start = engine.state if self._start is None else self._start
-        if engine.age >= engine.horizon:
-            self._cut()
-            return RESET
-        row = self._next_row(engine.state)
+        row = self._next_row()
         if self._model.certain[row]:
             engine.quit_episode(row)
             return RESET
@@ -121,9 +125,10 @@ class AskTell(ABC):
                 f"tell: expected the (s, a) of the last ask(), {asked}, got ({s}, {a}); observe() takes any transition"
             )
         key, row, reward = self._key("s_next", s_next), self._asked[0], finite(reward)
-        self.engine.arrive(row, key, reward, bool(terminated), None)
+        self.engine.arrive(row, key, reward, bool(terminated), UNSAID)
         self._asked, self._by_hand = None, True
-        if truncated and not terminated:
+        self._owed = not (terminated or truncated) and self.engine.age >= self.engine.horizon
+        if self._owed or (truncated and not terminated):
             self._cut()
         self._update_if_met()
 
@@ -149,7 +154,7 @@ class AskTell(ABC):
     def observe(self, s: Any, a: int, s_next: Any, reward: float = 0.0) -> None:
         """Count a transition that was not asked for; it counts like any other."""
         key, key_next, reward = self._key("s", s), self._key("s_next", s_next), finite(reward)
-        s, s_next = self.record.arrive_at(key), self.record.arrive_at(key_next)
+        s, s_next = self.record.arrive_at(key, UNSAID), self.record.arrive_at(key_next, UNSAID)
         row, self._stop = int(self.model.rows.index(s, a)), ""
         self._account(walked=True)
         self.record.observe(row, s_next, reward)
@@ -157,11 +162,19 @@ class AskTell(ABC):
         self.engine.break_off()
         self._update_if_met()
 
-    def _next_row(self, s: int) -> int:
+    @property
+    def _knows_offer(self) -> bool:
+        """Whether the present state is known, and what it offers: users say so when they ask, not before."""
+        s = self.engine.state
+        if s is None or not self._told_offers or self.engine.at_reset:
+            return s is not None
+        return self._model.knows_offer(s)
+
+    def _next_row(self) -> int:
         for _ in range(2):
             if self.engine.attempt is None and not self._new_attempt():
                 # Only now, in s, is it known that nothing is left to do: any action will do, and `done` says so.
-                return int(self._model.rows.ptr[s])
+                return self.engine.any_row()
             row = self.engine.choose()
             if row >= 0:
                 return row

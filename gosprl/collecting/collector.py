@@ -4,6 +4,7 @@ A collector asks its planner for an attempt, lets the engine follow it, and when
 what is needed is there.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
-from gosprl.model.content import thaw
+from gosprl.model.content import Content, thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
@@ -111,7 +112,9 @@ class Collector(AskTell):
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
         self._had, self.rows_had = model.visits.copy(), model.rows  # [R] before the run
-        asked = around.requirement(as_requirement(need, model), self.strategy.delta)
+        if isinstance(need, Mapping) and model.growing and not given:
+            need = {Content().freeze(observation): number for observation, number in need.items()}
+        asked = around.requirement(as_requirement(need, model), self.strategy.delta, model)
         self.record = Record(model, asked, above, rewards)
         self.engine = Engine(self.record, np.random.default_rng(streams[0]), around.steps)
         super().__init__(model, self.record, self.engine)
@@ -143,10 +146,10 @@ class Collector(AskTell):
     def done(self) -> bool:
         """Whether there is nothing left to do: everything is met, what is missing was given up, or a reward found."""
         engine, planner = self.engine, self.planner
-        between = self._asked is None and engine.attempt is None
+        between = self._asked is None and engine.attempt is None and not self._cut_off
         if between and not self._finished:
             self.record.update_need()
-            if planner is not None and planner.may_give_up and engine.state is not None and not self._finished:
+            if planner is not None and planner.may_give_up and self._knows_offer and not self._finished:
                 self._new_attempt()
         return self._finished
 

@@ -93,7 +93,7 @@ class Engine:
             self.age = 0
         self._come_to(s, actions)
 
-    def offer(self, actions: Sequence[int]) -> None:
+    def offer(self, actions: Sequence[int] | None) -> None:
         """Take in which actions the present state offers."""
         assert self.state is not None
         self.record.offer(self.state, actions)
@@ -101,7 +101,7 @@ class Engine:
 
     def _come_to(self, s: int, actions: Sequence[int] | None) -> None:
         self.state = s
-        self._offered = actions if s in self.record.model.aliased else None
+        self._offered = actions or None if s in self.record.model.aliased else None
 
     def choose(self) -> int:
         """Return the row to take in the present state; -1 if the attempt hands back, and then it has ended."""
@@ -140,6 +140,13 @@ class Engine:
         begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
         offered = [r for r in range(begin, end) if int(model.rows.action[r]) in self._offered]
         return min(offered, key=self.record.visits)
+
+    def any_row(self) -> int:
+        """Return a row that the present state offers, the first of them."""
+        assert self.state is not None
+        ptr, enabled = self.record.model.rows.ptr, self.record.model.enabled
+        row = int(ptr[self.state]) + int(np.argmax(enabled[ptr[self.state] : ptr[self.state + 1]]))
+        return row if self._offered is None else self._offered_row(row)
 
     def hand_back(self) -> None:
         """End the attempt: its policy has no row for the present state. An error if it led nowhere at all."""
@@ -273,7 +280,7 @@ class Engine:
 
     def _checked(self, outcome: Any, system: "System") -> Outcome:
         """Return what `step` returned, after checking it."""
-        if not (isinstance(outcome, tuple) and len(outcome) in (4, 5)):
+        if not (isinstance(outcome, (tuple, list)) and len(outcome) in (4, 5)):
             raise InputError(
                 f"system: expected {type(system).__name__}.step to return an Outcome (state, reward, terminated, "
                 f"truncated, actions), got {outcome!r:.80}"

@@ -92,12 +92,12 @@ class Record:
         if terminated:
             return self._end(row, key, reward)
         s_next: int = model.states.live(key)
-        if s_next < 0 or not model.is_discovered[s_next]:
-            s_next = self.arrive_at(key, actions)
-        elif actions is not None:
-            self.offer(s_next, actions)
         if model.closed:
             model.check(row, s_next)
+        if s_next < 0 or not model.is_discovered[s_next]:
+            s_next = self.arrive_at(key, actions)
+        elif actions is not None or model.masked:
+            self.offer(s_next, actions)
         self._note_step(row, s_next, reward)
         return s_next
 
@@ -117,7 +117,7 @@ class Record:
 
     def arrive_at(self, key: Any, actions: Sequence[int] | None = None) -> int:
         """Return the live state of an observation, discovered if it is new."""
-        if actions is not None and not self.model.all_actions:
+        if actions and not self.model.all_actions:
             self.flush()  # rows get other numbers
             self.model.widen(1 + max(actions))
         s = self.model.locate(key, actions)
@@ -125,7 +125,7 @@ class Record:
         self.need.take_offered(s)
         return s
 
-    def offer(self, s: int, actions: Sequence[int]) -> None:
+    def offer(self, s: int, actions: Sequence[int] | None) -> None:
         """Write which actions a discovered state offers now."""
         if self.model.offer(s, actions):
             self.need.take_offered(s)

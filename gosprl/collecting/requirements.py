@@ -110,8 +110,9 @@ class Discovered(Requirement):
         new, added = self._added(model, rows)
         self._seen = len(model.discovered)
         self._with_need += new
-        self.pair[added] = self.samples
-        return added
+        gone = rows[(self.pair[rows] > 0) & ~model.enabled[rows]]  # it was not known that they are not offered
+        self.pair[added], self.pair[gone] = self.samples, 0
+        return np.concatenate([added, gone])
 
     def _added(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
         """(states, rows) with a need since the last update; `rows` have changed since then."""
@@ -128,7 +129,7 @@ class Discovered(Requirement):
     def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """With the states discovered since the last update."""
         new, added = self._added(model, NO_ROWS)
-        pair = self.pair.copy()
+        pair = np.where(model.enabled, self.pair, 0)
         pair[added] = self.samples
         return pair, self.state, self._with_need + new
 
@@ -156,12 +157,14 @@ class Computed(Requirement):
 
 
 class ByObservation(Requirement):
-    """Needs by observation, for states that are discovered on the way: those never discovered are never met.
+    """Needs by observation, for states that are discovered on the way.
+
+    As long as some are not discovered, the state that stands for those is needed: the walk goes on looking for them.
 
     Parameters
     ----------
     need
-        Observation (its key) -> samples of each of its actions, or a mapping of actions to samples.
+        Observation (its key) -> samples of each action that it offers, or a mapping of actions to samples.
     """
 
     def __init__(self, need: Mapping[Any, Any], model: EmpiricalModel) -> None:
@@ -169,26 +172,75 @@ class ByObservation(Requirement):
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
         self.state = np.zeros(model.rows.num_states, dtype=np.int64)
         self._seen = 0  # entries of `model.discovered` taken into account
-        for key, wanted in self.need.items():
-            numbers = list(wanted.values()) if isinstance(wanted, Mapping) else [wanted]
-            _checks.integers(f"need: of {key!r:.40}", np.array(numbers), 0, None, "numbers of samples")
+        self._found = 0  # of them, those with a need
+        self._free = model.states.used  # the state that stands for what is not discovered
+        self._wanted = {key for key, wanted in self.need.items() if _most(key, wanted) > 0}
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Ask for samples of the states discovered since the last call."""
-        added = [NO_ROWS]
-        for s in model.discovered[self._seen :]:
+        """Ask for samples of the states discovered since the last call, and go on looking for the others."""
+        found, added, numbers = self._added(model, rows)
+        self._seen, self._found = len(model.discovered), self._found + found
+        self.pair[added] = numbers
+        before, self._free = self._free, model.states.used
+        self.state[before] = 0
+        self.state[self._free] = len(self._wanted) - self._found
+        ptr = model.rows.ptr
+        return np.concatenate([added, *(np.arange(ptr[s], ptr[s + 1]) for s in {before, self._free})])
+
+    def _added(
+        self, model: EmpiricalModel, rows: NDArray[np.int64]
+    ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """(states discovered since the last update that are needed, rows with another need, what it is)."""
+        new = model.discovered[self._seen :]
+        gone = rows[(self.pair[rows] > 0) & ~model.enabled[rows]]  # it was not known that they are not offered
+        again = {*(s for s in model.rows.state[rows].tolist() if s in model.aliased), *model.rows.state[gone].tolist()}
+        added, numbers = [NO_ROWS], [NO_ROWS]
+        for s in [*new, *sorted(again.difference(new))]:
             wanted = self.need.get(model.states.key(s), 0)
             of_state = np.arange(model.rows.ptr[s], model.rows.ptr[s + 1])
             of_state = of_state[~model.certain[of_state]]
-            actions = model.rows.action[of_state].tolist()
-            self.pair[of_state] = [wanted.get(a, 0) if isinstance(wanted, Mapping) else wanted for a in actions]
+            if isinstance(wanted, Mapping):
+                number = np.array([wanted.get(a, 0) for a in model.rows.action[of_state].tolist()], dtype=np.int64)
+            else:
+                number = np.where(model.enabled[of_state], wanted, 0)
             added.append(of_state)
-        self._seen = len(model.discovered)
-        return np.concatenate(added)
+            numbers.append(number)
+        found = sum(model.states.key(s) in self._wanted for s in new)
+        return found, np.concatenate(added), np.concatenate(numbers)
+
+    def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """With the states discovered since the last update."""
+        found, added, numbers = self._added(model, np.flatnonzero(self.pair > 0))
+        pair, state = self.pair.copy(), np.zeros_like(self.state)
+        pair[added] = numbers
+        left = len(self._wanted) - self._found - found
+        state[model.states.used] = left
+        return pair, state, self._found + found + (left > 0)
 
     def num_states(self, model: EmpiricalModel) -> int:
-        """Return the number of observations that were given."""
-        return len(self.need)
+        """Return the number of needed states that are discovered; those that are not are one more."""
+        return self._found + (self._found < len(self._wanted))
+
+
+def _most(key: Any, wanted: Any) -> int:
+    """Return the largest number of samples of an action that is wanted of an observation, after checking them."""
+    numbers = list(wanted.values()) if isinstance(wanted, Mapping) else [wanted]
+    checked = _checks.integers(f"need: of {key!r:.40}", np.array(numbers), 0, None, "numbers of samples")
+    return int(checked.max(initial=0))
+
+
+def _of_table(need: Mapping[Any, Any], model: EmpiricalModel) -> NDArray[np.int64]:
+    """[S, A] what is needed by observation, where the states are known beforehand."""
+    rows = model.known_rows
+    out = np.zeros((rows.num_states, rows.num_actions), dtype=np.int64)
+    for key, wanted in need.items():
+        s = _checks.index("need: an observation", key, rows.num_states, "a state")
+        _most(key, wanted)
+        there = rows.action[rows.ptr[s] : rows.ptr[s + 1]]
+        by_action = wanted if isinstance(wanted, Mapping) else dict.fromkeys(there.tolist(), wanted)
+        for a, number in by_action.items():
+            out[s, _checks.index(f"need: of {key!r:.40}", a, rows.num_actions, "an action")] = number
+    return out
 
 
 def of_model(need: Any, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -267,7 +319,7 @@ def as_requirement(need: Any, model: EmpiricalModel) -> Requirement:
     if callable(need):
         return Computed(need, model)
     if isinstance(need, Mapping):
-        return ByObservation(need, model)
+        return ByObservation(need, model) if model.growing else Fixed(*of_model(_of_table(need, model), model))
     if not (np.isscalar(need) or isinstance(need, (np.ndarray, list, tuple))):
         raise InputError(
             f"need: expected a number, an array [S] or [S, A], a dict of observations to samples, a callable (model) "

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gosprl.mdp.tabular import TabularMDP
 
 SHOWN_ALIASED = 5  # states that a guarantee names
+RESET, UNDISCOVERED = -1, -2  # in the place of states in `unmet` and `unreachable`
 SHOWN = 200  # states up to which the limit is solved for just to be shown
 
 
@@ -33,7 +34,8 @@ class Result:
     attempts: int  # plans made
     stop: str  # "met" | "found" | "max_steps" | "unreachable" | "interrupted" | "failed", "running" while it goes on
     counts: NDArray[np.int64] = field(repr=False)  # [S, A] visits, 0 where the action does not exist
-    unmet: NDArray[np.void] = field(repr=False)  # (state, action or -1 for any, needed, have)
+    unmet: NDArray[np.void] = field(repr=False)  # (state, action or -1 for any, needed, have); state -1 is the reset,
+    # -2 stands for needed observations that were not discovered
     unreachable: dict[int, str] = field(repr=False)  # states given up, and which test said so
     curve: NDArray[np.void] = field(repr=False)  # (step, proportion of states whose requirement is met), at changes
     model: EmpiricalModel = field(repr=False)
@@ -154,7 +156,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         curve=_curve(collector, unmet, num_states),
         model=shown if last or shown is not model else shown.copy(),
         guarantee=qualified(report.guarantee, model, need.requirement),
-        states=int((wanted[live] > 0).sum()),
+        states=int((wanted[: model.states.used] > 0)[live[: model.states.used]].sum()) + _undiscovered(model, state),
         pairs=int((pair[live[model.rows.state]] > 0).sum()),
         resets=record.resets,
         unseen=unseen_mass(model, collector.strategy.delta),
@@ -175,11 +177,23 @@ def _counts(model: EmpiricalModel, lives: int) -> NDArray[np.int64]:
     return model.rows.to_dense(visits)[:lives, : model.num_actions - (model.resets == "anytime")]
 
 
+def _undiscovered(model: EmpiricalModel, state: NDArray[np.int64]) -> int:
+    """Return how many observations are needed that are not discovered."""
+    return int(state[model.states.used :].sum())
+
+
+def _shown(model: EmpiricalModel, kept: Arrangement) -> NDArray[np.int64]:
+    """[S] the index that a result has for each state: -1 for the reset, -2 for one that is not discovered."""
+    index = kept.place.copy()
+    index[model.states.used :] = UNDISCOVERED
+    if model.states.reset >= 0:
+        index[model.states.reset] = RESET
+    return index
+
+
 def _unmet(model: EmpiricalModel, unmet: NDArray[np.void], kept: Arrangement) -> NDArray[np.void]:
-    """Return what is missing, with the indices that the result has: -1 for the reset."""
-    reset = unmet["state"] == model.states.reset
-    unmet["state"] = kept.place[unmet["state"]]
-    unmet["state"][reset] = -1
+    """Return what is missing, with the indices that the result has."""
+    unmet["state"] = _shown(model, kept)[unmet["state"]]
     return unmet
 
 
@@ -216,7 +230,8 @@ def _unreachable(
     reasons = {**need.not_offered(), **need.waived, **given_up}
     if collector.given_up is not None:
         reasons.update(collector.given_up.states)
-    shown = {-1 if s == model.states.reset else int(kept.place[s]): why for s, why in reasons.items()}
+    index = _shown(model, kept)
+    shown = {int(index[s]): why for s, why in reasons.items()}
     return {s: shown[s] for s in np.unique(unmet["state"]).tolist() if s in shown}
 
 

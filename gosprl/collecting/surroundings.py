@@ -66,6 +66,6 @@ class Surroundings:
         model.allow_resets(self.resets)
         model.reset_cost = float(self.reset_cost)
 
-    def requirement(self, asked: Requirement, delta: float) -> Requirement:
+    def requirement(self, asked: Requirement, delta: float, model: EmpiricalModel) -> Requirement:
         """Return what is asked for, with what `unseen` adds to it."""
-        return asked if self.unseen is None else Thorough(asked, self.unseen, delta)
+        return asked if self.unseen is None else Thorough(asked, self.unseen, delta, model)

@@ -203,10 +203,13 @@ class EmpiricalModel(StateSpace):
     def foreign(self, row: int, s_next: int) -> GosprlError:
         """Return the error for a transition to a state that is not a candidate."""
         s, a = self.rows.pair(row)
-        reset = ", which stands for the reset of a terminal state," if self.terminal[s] else ""
+        states, (_, succ, _, _) = self.states, self.stored(np.array([row]))
+        pair = "the reset" if s == states.reset else f"(s, a) = ({s}, {a})"
+        ended = " at the end of an episode" if states.kind(s_next) == "final" else ""
+        lives = succ[succ < states.fixed]  # where episodes may end, any of them may be the end of one
         return GosprlError(
-            f"successors: (s, a) = ({s}, {a}){reset} led to state {s_next}, which is not among its candidates "
-            f"{_short(self.stored(np.array([row]))[1])}"
+            f"successors: {pair} led to state {states.key(s_next)}{ended}, which is not among its candidates "
+            f"{_short(lives)}"
         )
 
     def update(self, s: ArrayLike, a: ArrayLike, s_next: ArrayLike, reward: ArrayLike = 0.0) -> None:

@@ -20,6 +20,7 @@ from gosprl.model.states import States
 if TYPE_CHECKING:
     from gosprl._kernels import Counts
 
+UNSAID: tuple[int, ...] = ()  # in the place of the actions that a state offers: that is not known yet
 FEW = 8  # states that there is room for before the first is discovered
 
 
@@ -43,7 +44,8 @@ class StateSpace:
         self.rank = np.zeros(rows.num_states, dtype=np.int64)  # [S] 1, 2, ... in order of discovery; 0 for final states
         self.terminal = np.zeros(rows.num_states, dtype=bool)
         self.aliased: set[int] = set()
-        self._offers: dict[int, Sequence[int]] = {}  # what a state last offered
+        self._offers: dict[int, Sequence[int] | None] = {}  # what a state last offered; None: all actions
+        self.masked = False  # whether a state ever offered less than all
         self.reset_cost = 1.0
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to
@@ -112,7 +114,7 @@ class StateSpace:
         key
             Stands for the observation: its number where their number is known, anything hashable elsewhere.
         actions
-            The actions offered there; None: all.
+            The actions offered there; None: all; UNSAID: that is not known yet.
         """
         s = self.states.live(key)
         if s < 0:
@@ -126,24 +128,29 @@ class StateSpace:
                 self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
         if not self.is_discovered[s]:
             self.discover(s)
-            if actions is not None:
-                self.offer(s, actions)
+        self.offer(s, actions)
         return s
 
-    def offer(self, s: int, actions: Sequence[int]) -> bool:
+    def offer(self, s: int, actions: Sequence[int] | None) -> bool:
         """Take in which actions a discovered state offers now; whether that is something new.
 
         A state that was offered other actions before is aliased: the observation does not tell everything. All actions
         that it ever offered are its rows then.
         """
-        if self._offers.get(s) == actions:  # nearly always
+        if actions is UNSAID or self._offers.get(s, UNSAID) == actions:  # nearly always
             return False
         from gosprl import _kernels
 
         begin, end = self._offerable(s)
-        offered = np.isin(self.rows.action[begin:end], actions)
-        first = s not in self._offers and not self._counts.visits[begin:end].any()
+        offered = np.ones(end - begin, dtype=bool) if actions is None else np.isin(self.rows.action[begin:end], actions)
+        if actions is not None and (np.ndim(actions) != 1 or offered.sum() != len(np.unique(actions))):
+            raise InputError(
+                f"actions: expected indices of the actions that a state offers, out of "
+                f"{self.rows.action[begin:end].tolist()}, got {actions!r:.80}"
+            )
+        first = s not in self._offers
         self._offers[s] = actions
+        self.masked = self.masked or actions is not None
         if np.array_equal(offered, self.enabled[begin:end]):
             return False
         if first:
@@ -153,6 +160,10 @@ class StateSpace:
             self.enabled[begin:end] |= offered
         _kernels.touch_many(self._counts, np.arange(begin, end))
         return True
+
+    def knows_offer(self, s: int) -> bool:
+        """Whether it is known what a state offers: it was said, and always the same."""
+        return s in self._offers and s not in self.aliased
 
     def _offerable(self, s: int) -> tuple[int, int]:
         """Return the rows of a state that its system may offer: all but the reset."""

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from walked import OPTIONS, RIVER, TOY, Drawn, Troubled, ctrl_c, everything, interrupt, stop_after
+from walked import OPTIONS, RIVER, TOY, Drawn, Troubled, ctrl_c, everything, interrupt, stop_after, table_collector
 
 import gosprl
 from gosprl import CollectionError, Collector, EmpiricalModel, InputError, TabularMDP
@@ -176,7 +176,7 @@ def test_what_meets_the_need_and_is_found_was_found():
     result = gosprl.collect(mdp, 1, threshold=1)
     assert (result.stop, result.met, result.found) == ("found", True, (0, 0, 0, 2.0, 1))
     assert gosprl.collect(mdp, 1, threshold=2).stop == "met"
-    collector = Collector(1, 1, 1, threshold=1)
+    collector = table_collector(1, 1, 1, threshold=1)
     collector.tell(0, collector.ask(0), 0, 2.0)
     assert collector.result().stop == "found"
 
@@ -247,7 +247,7 @@ DOOR = TabularMDP(([0, 1, 2, 3], [0] * 4, [1, 2, 3, 1], np.ones(4)))
 
 
 def test_what_cannot_be_reached_is_listed_before_the_first_step(strategy):
-    collector = Collector(3, 1, 3, seed=0, strategy=strategy)
+    collector = table_collector(3, 1, 3, seed=0, strategy=strategy)
     first = collector.run(ISLAND, max_steps=1)
     assert (first.stop, first.unreachable) == ("max_steps", {2: "no path from state 0"})
     result = collector.run()
@@ -277,7 +277,7 @@ def test_what_cannot_be_reached_costs_nothing(strategy):
 
 
 def test_what_is_behind_a_door_that_closed_is_listed_after_it(strategy):
-    collector = Collector(4, 1, [5, 2, 2, 2], seed=0, strategy=strategy)
+    collector = table_collector(4, 1, [5, 2, 2, 2], seed=0, strategy=strategy)
     assert collector.run(DOOR, max_steps=1).unreachable == {}  # nobody knew: the door is passed
     assert collector.run(max_steps=1).unreachable == {0: "no path from state 1"}
     result = collector.run()
@@ -328,7 +328,7 @@ def test_a_need_may_shrink_where_nothing_can_be_reached():
     def need(model):
         return [[3], [3], [3 if model.visits.sum() < 4 else 0]]
 
-    collector = Collector(3, 1, need, seed=0)
+    collector = table_collector(3, 1, need, seed=0)
     assert list(collector.run(ISLAND, max_steps=1).unreachable) == [2]
     result = collector.run()
     assert (result.stop, result.met, result.unreachable) == ("met", True, {})
@@ -342,7 +342,7 @@ def test_the_curve_counts_no_state_that_was_given_up():
 
 
 def test_a_walk_that_begins_anew_may_reach_what_was_given_up():
-    collector = Collector(4, 1, [3, 2, 2, 2], seed=0)
+    collector = table_collector(4, 1, [3, 2, 2, 2], seed=0)
     assert collector.run(DOOR).unreachable == {0: "no path from state 1"}
     again = [TabularMDP(DOOR.dense()) for _ in range(2)]
     result = collector.run(again[0])
@@ -356,7 +356,7 @@ def test_another_system_may_have_another_graph(start):
     """From 0 and 1 all that is needed can be reached, in the other system only these two."""
     one = TabularMDP(([0, 1, 2, 3], [0] * 4, [1, 2, 0, 0], np.ones(4)), start)
     other = TabularMDP(([0, 1, 2, 3], [0] * 4, [1, 0, 0, 0], np.ones(4)), start)
-    collector = Collector(4, 1, [5, 5, 5, 0], seed=0)
+    collector = table_collector(4, 1, [5, 5, 5, 0], seed=0)
     assert collector.run(one, max_steps=2).unreachable == {}
     result = collector.run(other, max_steps=100)
     assert (result.stop, list(result.unreachable)) == ("unreachable", [2])
@@ -459,7 +459,7 @@ STEPS = {
 @pytest.mark.parametrize("after", [0, 1, 30])
 def test_a_step_that_makes_no_sense_loses_nothing(kind, after):
     answer, words = STEPS[kind]
-    system, collector = Bad(RIVER, after, step=answer), Collector(6, 2, 20, seed=0)
+    system, collector = Bad(RIVER, after, step=answer), table_collector(6, 2, 20, seed=0)
     if after == 0 and kind != "raises":
         with pytest.raises(InputError, match=words):
             collector.run(system)
@@ -500,7 +500,7 @@ def test_a_reset_that_makes_no_sense(answer, words):
         gosprl.collect(system, 3)
     assert system.log == []
     # later, after a step that failed: what was collected is kept
-    system, collector = Bad(RIVER, 9, step=OSError("down"), reset=answer), Collector(6, 2, 20, seed=0)
+    system, collector = Bad(RIVER, 9, step=OSError("down"), reset=answer), table_collector(6, 2, 20, seed=0)
     with pytest.raises(CollectionError, match="the run failed after 9 steps: down"):
         collector.run(system)
     with pytest.raises(CollectionError, match=f"^the run failed after 9 steps: {words}") as caught:

@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from walked import OPTIONS, REWARDING, RIVER, TOY, Drawn, Troubled, by_hand, everything, possible, ring
+from walked import OPTIONS, REWARDING, RIVER, TOY, Drawn, Troubled, by_hand, everything, possible, ring, table_collector
 
 import gosprl
 from gosprl import CollectionError, Collector, EmpiricalModel, InputError, TabularMDP
@@ -22,7 +22,7 @@ def test_n_steps_and_then_m_are_n_plus_m(mdp, options):
     rng = np.random.default_rng(0)
     first = {*range(1, min(total, 12)), total - 1, *rng.integers(1, total, 12).tolist()}
     for n in sorted(first):
-        collector = Collector(6, 2, 2, seed=3, **OPTIONS[options])
+        collector = table_collector(6, 2, 2, seed=3, **OPTIONS[options])
         part = collector.run(mdp, max_steps=n)
         assert (part.steps, part.stop, part.met) == (n, "max_steps", False)
         middle = int(rng.integers(1, total - n + 1))
@@ -39,14 +39,14 @@ def test_n_and_m_make_n_plus_m_for_needs_that_change_all_the_time(options):
 
     whole = gosprl.collect(RIVER, need, seed=3, **OPTIONS[options])
     for n in range(1, min(whole.steps, 120), 4):
-        collector = Collector(6, 2, need, seed=3, **OPTIONS[options])
+        collector = table_collector(6, 2, need, seed=3, **OPTIONS[options])
         collector.run(RIVER, max_steps=n)
         collector.result()
         assert everything(collector.run(RIVER)) == everything(whole)
 
 
 def test_single_steps_are_a_run():
-    collector = Collector(6, 2, 2, seed=3)
+    collector = table_collector(6, 2, 2, seed=3)
     while not collector.done:
         result = collector.run(RIVER, max_steps=1)
     assert everything(result) == everything(gosprl.collect(RIVER, 2, seed=3))
@@ -67,7 +67,7 @@ def test_asking_and_telling_by_hand_on_state_dependent_actions():
 
 
 def test_a_run_may_go_on_by_hand():
-    collector = Collector(6, 2, 3, seed=5)
+    collector = table_collector(6, 2, 3, seed=5)
     part = collector.run(RIVER, max_steps=40)
     assert part.stop == "max_steps"
     rng, s = np.random.default_rng(0), 0
@@ -82,7 +82,7 @@ def test_a_run_may_go_on_by_hand():
 
 
 def test_a_collector_can_be_looked_at_while_it_runs():
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     fresh = collector.result()
     assert (fresh.stop, fresh.steps, fresh.met) == ("running", 0, False)
     assert fresh.curve.tolist() == [(0, 0.0)]
@@ -96,7 +96,7 @@ def test_a_collector_can_be_looked_at_while_it_runs():
 
 def test_asking_about_another_state_starts_a_new_attempt():
     # 0 -> 1 -> 2 -> 3 -> 0, only state 3 is needed
-    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
+    collector = table_collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
     collector.tell(0, collector.ask(0), 1)
     assert collector.attempts == 1
     collector.tell(1, collector.ask(1), 2)
@@ -109,14 +109,14 @@ def test_asking_about_another_state_starts_a_new_attempt():
 
 def test_a_teleport_to_a_goal_starts_at_its_copy():
     # 0 -> 1 -> 2 -> 3 -> 0; put down on the goal, the agent did not reach it by the attempt
-    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
+    collector = table_collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
     collector.tell(0, collector.ask(0), 1)
     collector.ask(3)
     assert collector.attempts == 2
 
 
 def test_observing_counts_and_starts_a_new_attempt():
-    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
+    collector = table_collector(4, 1, [[0], [0], [0], [2]], strategy="gosprl", dynamics=ring(4), seed=0)
     collector.tell(0, collector.ask(0), 1)
     collector.observe(3, 0, 0, reward=0.5)
     result = collector.result()
@@ -129,7 +129,7 @@ def test_observing_counts_and_starts_a_new_attempt():
 
 
 def test_observing_all_that_is_needed_is_enough():
-    collector = Collector(2, 1, 1, seed=0)
+    collector = table_collector(2, 1, 1, seed=0)
     collector.observe(0, 0, 1)
     assert not collector.done
     collector.observe(1, 0, 0)
@@ -138,7 +138,7 @@ def test_observing_all_that_is_needed_is_enough():
 
 
 def test_a_question_stays_open_while_something_else_is_observed():
-    collector = Collector(2, 1, 1, seed=0)
+    collector = table_collector(2, 1, 1, seed=0)
     a = collector.ask(0)
     collector.observe(1, 0, 0)
     collector.tell(0, a, 1)
@@ -159,14 +159,14 @@ def test_a_question_stays_open_while_something_else_is_observed():
     ],
 )
 def test_what_is_outside_is_refused(call, words):
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     with pytest.raises(InputError, match=words):
         call(collector)
     assert collector.result().steps == 0
 
 
 def test_only_what_was_asked_can_be_told():
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     a = collector.ask(2)
     for s, other in ((2, 1 - a), (1, a)):
         words = rf"tell: expected the \(s, a\) of the last ask\(\), \(2, {a}\), got \({s}, {other}\)"
@@ -182,7 +182,7 @@ def test_only_what_was_asked_can_be_told():
 
 
 def test_numpy_integers_are_states_and_actions():
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     s = np.int64(2)
     collector.tell(s, np.int32(collector.ask(s)), np.int64(1))
     assert collector.result().counts[2].sum() == 1
@@ -198,7 +198,7 @@ def test_actions_that_do_not_exist_are_never_asked_for():
     _, log = by_hand(TOY, 5, 0)
     assert {(s, a) for s, a, _ in log} == {(0, 0), (1, 0), (2, 0), (2, 1)}
     with pytest.raises(InputError, match="a: action 1 does not exist in state 0"):
-        Collector(3, np.array([[1, 0], [1, 0], [1, 1]], dtype=bool), 1).observe(0, 1, 0)
+        table_collector(3, np.array([[1, 0], [1, 0], [1, 1]], dtype=bool), 1).observe(0, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def counted(log):
     ids=str,
 )
 def test_the_loop_ends_when_the_strategy_gives_up(options):
-    collector = Collector(3, 1, 3, seed=0, **options)
+    collector = table_collector(3, 1, 3, seed=0, **options)
     log = loop(collector, ISLAND)
     result = collector.result()
     assert (result.stop, result.met) == ("unreachable", False)
@@ -275,7 +275,7 @@ def test_the_loop_ends_when_the_strategy_gives_up(options):
 @pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical"])
 def test_what_cannot_be_known_before_the_first_question_ends_the_loop_after_it(strategy):
     """That nothing is within reach is known only where the walk begins: any action answers, and then it is done."""
-    collector = Collector(3, 1, [[0], [0], [3]], seed=0, strategy=strategy, successors=ISLAND)
+    collector = table_collector(3, 1, [[0], [0], [3]], seed=0, strategy=strategy, successors=ISLAND)
     assert not collector.done
     a = collector.ask(0)
     assert collector.done
@@ -285,7 +285,7 @@ def test_what_cannot_be_known_before_the_first_question_ends_the_loop_after_it(s
 
 
 def test_the_loop_ends_when_the_need_shrinks(strategy):
-    collector = Collector(6, 2, lambda model: 50 if model.visits.sum() < 25 else 0, seed=0, strategy=strategy)
+    collector = table_collector(6, 2, lambda model: 50 if model.visits.sum() < 25 else 0, seed=0, strategy=strategy)
     log = loop(collector, RIVER, steps=20_000)
     result = collector.result()
     assert (result.stop, result.met) == ("met", True)
@@ -293,7 +293,7 @@ def test_the_loop_ends_when_the_need_shrinks(strategy):
 
 
 def test_the_loop_ends_when_the_need_grows_and_is_met(strategy):
-    collector = Collector(6, 2, lambda model: 1 + (model.visits.min() > 0), seed=0, strategy=strategy)
+    collector = table_collector(6, 2, lambda model: 1 + (model.visits.min() > 0), seed=0, strategy=strategy)
     loop(collector, RIVER, steps=100_000)
     assert collector.result().stop == "met"
     assert collector.result().counts.min() >= 2
@@ -302,7 +302,7 @@ def test_the_loop_ends_when_the_need_grows_and_is_met(strategy):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_looking_whether_it_is_done_changes_nothing(options):
     whole, log = by_hand(RIVER, 2, 5, **OPTIONS[options])
-    collector = Collector(6, 2, 2, seed=5, **OPTIONS[options])
+    collector = table_collector(6, 2, 2, seed=5, **OPTIONS[options])
     for s, _, s_next in log:
         assert not any(collector.done for _ in range(3))
         a = collector.ask(s)
@@ -344,7 +344,7 @@ class SpiedPlanner(Planner):
 def test_after_a_truncation_the_walk_does_not_go_on(truncated, after):
     """0 -> 1 -> 2 -> 3 -> 0, only 3 is needed: one attempt, unless the episode is cut off or continues elsewhere."""
     strategy = Spied(dynamics=ring(4))
-    collector = Collector(4, 1, [[0], [0], [0], [2]], strategy=strategy, seed=0)
+    collector = table_collector(4, 1, [[0], [0], [0], [2]], strategy=strategy, seed=0)
     collector.tell(0, collector.ask(0), 1, truncated=truncated)
     assert strategy.calls == ["restart", 0]
     collector.tell(after, collector.ask(after), (after + 1) % 4)
@@ -360,14 +360,14 @@ def test_after_a_truncation_the_walk_does_not_go_on(truncated, after):
 def test_a_goal_where_a_truncated_episode_begins_again_was_not_reached():
     """Put down on the goal, the agent did not reach it by the attempt: it starts at the copy, by a plan."""
     for truncated, attempts in ((False, 1), (True, 2)):
-        collector = Collector(2, 1, [[0], [9]], strategy="gosprl", dynamics=ring(2), seed=0)
+        collector = table_collector(2, 1, [[0], [9]], strategy="gosprl", dynamics=ring(2), seed=0)
         collector.tell(0, collector.ask(0), 1, truncated=truncated)
         collector.ask(1)
         assert collector.attempts == attempts
 
 
 def test_a_step_that_terminates_and_truncates_has_terminated():
-    collector = Collector(3, 1, 2, seed=0)
+    collector = table_collector(3, 1, 2, seed=0)
     collector.tell(0, collector.ask(0), 2, terminated=True, truncated=True)
     collector.ask(1)
     result = collector.result()
@@ -377,7 +377,7 @@ def test_a_step_that_terminates_and_truncates_has_terminated():
 
 def test_episodes_of_three_steps_by_hand_are_those_of_a_run():
     """A ring of 5 whose episodes are cut off after 3 steps and begin in 0."""
-    collector, s, age, log = Collector(5, 1, [3, 3, 3, 1, 0], seed=0), 0, 0, []
+    collector, s, age, log = table_collector(5, 1, [3, 3, 3, 1, 0], seed=0), 0, 0, []
     while not collector.done:
         a = collector.ask(s)
         s_next, age = (s + 1) % 5, age + 1
@@ -396,7 +396,7 @@ def test_episodes_of_three_steps_by_hand_are_those_of_a_run():
 
 @pytest.mark.parametrize("reward", ["x", "1", None, [1.0, 2.0], float("nan"), float("-inf"), 1j, b"1"])
 def test_rewards_are_numbers(reward):
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     a = collector.ask(2)
     for call in (lambda: collector.tell(2, a, 0, reward=reward), lambda: collector.observe(2, a, 0, reward=reward)):
         with pytest.raises(InputError, match=r"^reward: expected a finite number, got"):
@@ -408,7 +408,7 @@ def test_rewards_are_numbers(reward):
 
 @pytest.mark.parametrize("by", ["tell", "observe"])
 def test_rewards_in_their_range(by):
-    collector = Collector(6, 2, 3, seed=0, rewards=(0.0, 1.0))
+    collector = table_collector(6, 2, 3, seed=0, rewards=(0.0, 1.0))
     a = collector.ask(2)
     words = rf"^rewards: expected rewards in \[0, 1\], got 1\.5 at \(s, a\) = \(2, {a}\)"
     with pytest.raises(InputError, match=words):
@@ -421,7 +421,7 @@ def test_a_step_that_is_refused_is_as_if_it_had_not_been_told():
     calls = []
     for refused in (False, True):
         strategy = Spied(successors=lambda s, a: [(s + 1) % 4])
-        collector = Collector(4, 1, [[0], [0], [0], [2]], strategy=strategy, seed=0)
+        collector = table_collector(4, 1, [[0], [0], [0], [2]], strategy=strategy, seed=0)
         collector.tell(0, collector.ask(0), 1)
         a = collector.ask(1)
         if refused:
@@ -439,7 +439,7 @@ def test_a_step_that_is_refused_is_as_if_it_had_not_been_told():
 
 def test_what_is_observed_is_on_no_side_of_the_account():
     """Guarded: neither practical nor certified steps, and the bound holds for those that were walked."""
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     s = 0
     for _ in range(10):
         a = collector.ask(s)
@@ -453,7 +453,7 @@ def test_what_is_observed_is_on_no_side_of_the_account():
 
 
 def test_what_is_observed_may_let_a_need_grow_that_was_met():
-    collector = Collector(6, 2, lambda model: 1 + (model.visits.sum() > 150), seed=0)
+    collector = table_collector(6, 2, lambda model: 1 + (model.visits.sum() > 150), seed=0)
     assert collector.run(RIVER).stop == "met"
     while not (result := collector.result()).steps > 150:
         assert (result.stop, result.met) == ("met", True)
@@ -463,7 +463,7 @@ def test_what_is_observed_may_let_a_need_grow_that_was_met():
 
 
 def test_what_is_observed_after_a_termination_is_no_reset():
-    collector = Collector(3, 1, 2, seed=0)
+    collector = table_collector(3, 1, 2, seed=0)
     collector.tell(0, collector.ask(0), 2, terminated=True)
     collector.observe(1, 0, 0)
     collector.ask(1)
@@ -504,7 +504,7 @@ def test_a_run_goes_on_without_a_system_bit_for_bit(system_kind):
 
 
 def test_there_is_nothing_to_go_on_with_before_anything_was_walked():
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     for _ in range(2):
         with pytest.raises(InputError, match=r"^system: expected a system to walk: nothing was walked yet$"):
             collector.run()
@@ -514,7 +514,7 @@ def test_there_is_nothing_to_go_on_with_before_anything_was_walked():
 
 @pytest.mark.parametrize("again", [RIVER, Watched(RIVER)], ids=["mdp", "own"])
 def test_the_same_system_goes_on(again):
-    collector = Collector(6, 2, 5, seed=0)
+    collector = table_collector(6, 2, 5, seed=0)
     collector.run(again, max_steps=20)
     while (s := collector.engine.state) == 0:
         collector.run(again, max_steps=1)
@@ -528,7 +528,7 @@ def test_the_same_system_goes_on(again):
 
 def test_another_system_begins_with_a_reset():
     one, other = Watched(RIVER), Watched(RIVER, start=4)
-    collector = Collector(6, 2, 20, seed=0)
+    collector = table_collector(6, 2, 20, seed=0)
     collector.run(one, max_steps=15)
     for system, resets in ((other, 1), (one, 2), (other, 2)):
         result = collector.run(system, max_steps=15)
@@ -538,7 +538,7 @@ def test_another_system_begins_with_a_reset():
 
 
 def test_another_mdp_begins_where_it_begins():
-    collector = Collector(6, 2, 100, seed=0)
+    collector = table_collector(6, 2, 100, seed=0)
     collector.run(RIVER, max_steps=10)
     other = TabularMDP(RIVER.dense(), start=5)
     before = collector.result().counts
@@ -549,7 +549,7 @@ def test_another_mdp_begins_where_it_begins():
 
 def test_after_steps_by_hand_a_system_begins_with_a_reset():
     """Only the collector moved: the system is where it was."""
-    system, collector = Watched(ring(5)), Collector(5, 1, 20, seed=0)
+    system, collector = Watched(ring(5)), table_collector(5, 1, 20, seed=0)
     collector.run(system, max_steps=2)
     by_hand_ = []
     for s in (3, 4):
@@ -567,7 +567,7 @@ def test_after_steps_by_hand_a_system_begins_with_a_reset():
 
 
 def test_after_steps_by_hand_a_simulation_goes_on_from_there():
-    collector = Collector(5, 1, 20, seed=0)
+    collector = table_collector(5, 1, 20, seed=0)
     collector.run(ring(5), max_steps=2)
     collector.tell(2, collector.ask(2), 4)  # not what it does
     result = collector.run(max_steps=1)
@@ -576,7 +576,7 @@ def test_after_steps_by_hand_a_simulation_goes_on_from_there():
 
 @pytest.mark.parametrize("system", [3, "riverswim6", RIVER.dense(), make("toy3")], ids=["int", "str", "array", "toy3"])
 def test_a_wrong_system_is_refused_after_steps_too(system):
-    collector = Collector(6, 2, 20, seed=0)
+    collector = table_collector(6, 2, 20, seed=0)
     collector.run(RIVER, max_steps=10)
     with pytest.raises(InputError, match=r"^system: "):
         collector.run(system)
@@ -604,7 +604,7 @@ class Gone(Watched):
 
 @pytest.mark.parametrize("fails", ["seed", "components"])
 def test_a_system_that_cannot_be_taken_over(fails):
-    first, other, collector = Watched(RIVER), Gone(RIVER, fails), Collector(6, 2, 20, seed=0)
+    first, other, collector = Watched(RIVER), Gone(RIVER, fails), table_collector(6, 2, 20, seed=0)
     collector.run(first, max_steps=10)
     with pytest.raises(CollectionError, match="the run failed after 10 steps: no connection") as caught:
         collector.run(other)
@@ -630,7 +630,7 @@ def test_after_a_step_that_failed_the_run_begins_with_a_reset(trouble):
                 self.state = 3
             return super().take(self.state, action)
 
-    system, collector = Slipping(ring(5), {7: trouble}), Collector(5, 1, 5, seed=0)
+    system, collector = Slipping(ring(5), {7: trouble}), table_collector(5, 1, 5, seed=0)
     with contextlib.suppress(CollectionError):
         collector.run(system)
     assert (collector.result().steps, system.resets) == (7, 1)
@@ -646,7 +646,7 @@ def test_after_a_step_that_failed_the_run_begins_with_a_reset(trouble):
 def test_an_mdp_with_other_pairs_is_refused():
     """Of the 6 pairs that the collector knows the MDP has 4: a row of the one is another of the other, or none."""
     mdp = make("toy3")
-    collector = Collector(3, 2, 5, seed=0)
+    collector = table_collector(3, 2, 5, seed=0)
     with pytest.raises(InputError, match=r"toy3 has 3 states and 4 pairs, .* of the collector, 3 and 6"):
         collector.run(mdp)
     assert Collector(model=EmpiricalModel.over(mdp.rows), need=5, seed=0).run(mdp).met
@@ -661,7 +661,7 @@ def test_an_mdp_with_other_pairs_is_refused():
 def test_going_on_after_trouble_records_nothing_that_did_not_happen(trouble):
     mdp = ring(5)
     for at in range(1, 8):
-        system, collector = Troubled(mdp, {at: trouble}), Collector(5, 1, [0, 0, 0, 0, 3], seed=0)
+        system, collector = Troubled(mdp, {at: trouble}), table_collector(5, 1, [0, 0, 0, 0, 3], seed=0)
         with contextlib.suppress(CollectionError):
             collector.run(system)
         assert collector.result().steps == at
@@ -671,7 +671,7 @@ def test_going_on_after_trouble_records_nothing_that_did_not_happen(trouble):
 
 
 def test_a_run_that_failed_may_end_well():
-    system, collector = Troubled(RIVER, {37: OSError()}), Collector(6, 2, 3, seed=0)
+    system, collector = Troubled(RIVER, {37: OSError()}), table_collector(6, 2, 3, seed=0)
     with pytest.raises(CollectionError):
         collector.run(system)
     result = collector.run(system)
@@ -697,7 +697,7 @@ def test_knowing_what_is_possible_by_hand_and_in_a_run(options):
 
 
 def test_telling_what_is_not_possible():
-    collector = Collector(6, 2, 5, seed=0, successors=next_door)
+    collector = table_collector(6, 2, 5, seed=0, successors=next_door)
     a = collector.ask(2)
     words = rf"^successors: \(s, a\) = \(2, {a}\) led to state 5, which is not among its candidates \[1, 2, 3\]$"
     with pytest.raises(gosprl.GosprlError, match=words):
@@ -741,18 +741,18 @@ def test_n_steps_and_then_m_find_the_same():
     whole = gosprl.collect(REWARDING, 500, seed=0, threshold=0.5, strategy="gosprl")
     assert whole.steps > 3
     for n in range(1, whole.steps):
-        collector = Collector(6, 2, 500, seed=0, threshold=0.5, strategy="gosprl")
+        collector = table_collector(6, 2, 500, seed=0, threshold=0.5, strategy="gosprl")
         part = collector.run(REWARDING, max_steps=n)
         assert (part.stop, part.found) == ("max_steps", None)
         rest = collector.run(REWARDING)
         assert everything(rest) == everything(whole)
         assert rest.found == whole.found
-    last = Collector(6, 2, 500, seed=0, threshold=0.5, strategy="gosprl").run(REWARDING, max_steps=whole.steps)
+    last = table_collector(6, 2, 500, seed=0, threshold=0.5, strategy="gosprl").run(REWARDING, max_steps=whole.steps)
     assert (last.stop, last.found) == ("found", whole.found)
 
 
 def test_what_was_found_stays_the_first():
-    collector = Collector(6, 2, 5, seed=0, threshold=0.5)
+    collector = table_collector(6, 2, 5, seed=0, threshold=0.5)
     a = collector.ask(0)
     collector.tell(0, a, 1, reward=0.5)
     assert not collector.done
@@ -769,6 +769,6 @@ def test_what_was_found_stays_the_first():
 
 
 def test_a_terminating_reward_is_found_by_hand():
-    collector = Collector(2, 1, 3, seed=0, threshold=0.5)
+    collector = table_collector(2, 1, 3, seed=0, threshold=0.5)
     collector.tell(0, collector.ask(0), 1, 1.0, terminated=True)
     assert (collector.done, collector.result().found) == (True, (0, 0, 1, 1.0, 1))

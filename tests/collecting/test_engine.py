@@ -11,7 +11,8 @@ from stepped import Stepped
 
 from gosprl import EmpiricalModel, GosprlError, InputError, TabularMDP
 from gosprl.collecting import rules
-from gosprl.collecting.engine import Engine, checked_attempt
+from gosprl.collecting.attempts import checked_attempt
+from gosprl.collecting.engine import Engine
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed
 from gosprl.collecting.rules import Ended
@@ -23,9 +24,11 @@ from gosprl.systems.tabular import Tabular
 FAR = UNLIMITED
 
 
-def made(S, A, pair, state, seed=0, **options):
+def made(S, A, pair, state, seed=0, resets="never", **options):
     need = Fixed(np.asarray(pair, dtype=np.int64), np.asarray(state, dtype=np.int64))
-    record = Record(EmpiricalModel(S, A), need, **options)
+    model = EmpiricalModel(S, A)
+    model.allow_resets(resets)
+    record = Record(model, need, **options)
     record.update_need()
     return Engine(record, np.random.default_rng(seed))
 
@@ -34,7 +37,8 @@ def attempt(engine, goals=(), limit=None, horizon=FAR, policy=None, sample=False
     S, R = engine.record.model.num_states, len(engine.record.model.rows)
     policy = np.zeros(S, dtype=np.int64) if policy is None else np.asarray(policy)
     mask = np.isin(np.arange(S), goals)
-    return Attempt(policy, mask, np.full(R, FAR) if limit is None else np.array(limit), horizon, sample)
+    limit = np.full(R, FAR) if limit is None else np.array(limit)
+    return checked_attempt(Attempt(policy, mask, limit, horizon, sample), engine.record.model)
 
 
 @pytest.fixture
@@ -117,13 +121,13 @@ def test_a_door_ends_an_attempt_only_where_components_are_known(reasons):
 
 
 def test_a_reset_is_no_step_of_an_attempt_and_may_end_it(reasons):
-    engine = made(3, 1, [9, 9, 9], np.zeros(3))
-    engine.state = 0
+    engine = made(3, 1, [9, 9, 9], np.zeros(3), resets="terminal")
+    engine.start(0, by_reset=True)
     engine.begin(attempt(engine, goals=[2], horizon=2))
     engine.arrive(0, 1, 0.0, True)
-    assert engine.at_terminal
+    assert engine.at_reset
     engine.reset(0)
-    assert (engine.made, engine.state, engine.at_terminal) == (1, 0, False)
+    assert (engine.made, engine.state, engine.at_reset) == (1, 0, False)
     assert engine.attempt is not None
     engine.arrive(0, 1, 0.0, True)
     assert reasons == [Ended.GOES_ON, Ended.GOES_ON, Ended.HORIZON]
@@ -199,8 +203,8 @@ def test_handing_back_before_any_transition_makes_no_progress():
     engine.begin(attempt(engine, policy=[-1, 1]))
     with pytest.raises(InputError, match=r"^attempt\.policy: expected a row for state 0, where the attempt begins"):
         engine.choose()
-    engine.record.model.end_in(1)
-    engine.state = 1
+    engine = made(2, 1, [9, 9], [0, 0], resets="terminal")
+    engine.state = engine.record.model.states.reset
     engine.begin(attempt(engine, policy=[-1, 1]))
     engine.reset(0)  # a transition, if no step
     assert engine.choose() == -1
@@ -218,10 +222,13 @@ GOOD = {
 }
 
 
+FOUR = EmpiricalModel(3, np.array([[True, False], [True, False], [True, True]]))  # three states, four rows
+
+
 def test_a_good_attempt_is_taken_as_it_is():
     for policy in (GOOD["policy"], np.array([1.0, 1.0, 0.5, 0.5])):
         given = Attempt(**GOOD | {"policy": policy})
-        assert checked_attempt(given, 3, 4) is given
+        assert checked_attempt(given, FOUR) is given
 
 
 @pytest.mark.parametrize(
@@ -259,13 +266,13 @@ def test_a_good_attempt_is_taken_as_it_is():
 )
 def test_attempts_are_checked(field, value, words):
     with pytest.raises(InputError, match=rf"^attempt\.{field}: expected {words}"):
-        checked_attempt(Attempt(**GOOD | {field: value}), 3, 4)
+        checked_attempt(Attempt(**GOOD | {field: value}), FOUR)
 
 
 def test_probabilities_and_sampling_on_the_way_do_not_go_together():
     given = Attempt(np.ones(3), np.zeros(3, dtype=bool), np.ones(3, dtype=np.int64), 1, sample=True)
     with pytest.raises(InputError, match=r"^attempt\.sample: expected False with a policy of probabilities"):
-        checked_attempt(given, 3, 3)
+        checked_attempt(given, EmpiricalModel(3, 1))
 
 
 def test_arrays_that_compiled_code_cannot_read_are_copied():
@@ -275,7 +282,7 @@ def test_arrays_that_compiled_code_cannot_read_are_copied():
     frozen.flags.writeable = False
     reversed_ = np.array([True, False, False])[::-1]
     given = Attempt(wide[:3, 0], reversed_, frozen, np.int64(5), np.bool_(True))
-    checked = checked_attempt(given, 3, 4)
+    checked = checked_attempt(given, FOUR)
     assert (type(checked.horizon), type(checked.sample), checked.sample) == (int, bool, True)
     for field in ("policy", "goals", "limit"):
         array = getattr(checked, field)
@@ -297,13 +304,14 @@ def test_a_start_is_no_transition_and_drops_the_attempt():
     assert engine.record.model.discovered == [1]
 
 
-def test_a_start_in_a_terminal_state_is_refused_and_the_walk_is_nowhere():
-    engine = made(2, 1, [9, 9], np.zeros(2))
+def test_a_start_by_a_reset_is_a_sample_of_the_start():
+    engine = made(2, 1, [9, 9], np.zeros(2), resets="terminal")
+    for s in (0, 1, 1):
+        engine.start(s, by_reset=True)
     engine.start(0)
-    engine.arrive(0, 1, 0.0, True)
-    with pytest.raises(GosprlError, match="state 1 was entered both with and without termination"):
-        engine.start(1)
-    assert engine.state is None
+    engine.record.flush()
+    assert np.column_stack(engine.record.model.starts()).tolist() == [[0, 1], [1, 2]]
+    assert (engine.record.steps, engine.record.resets) == (0, 0)  # whoever starts it counts resets
 
 
 # Following an attempt through a system
@@ -329,15 +337,16 @@ def ring(states):
     return TabularMDP((s, 0 * s, (s + 1) % states, np.ones(states)))
 
 
-def begun(system, policy=None, **options):
+def begun(system, policy=None, resets="terminal", **options):
     model = system.model()
     S, R = model.num_states, len(model.rows)
+    model.allow_resets(resets)
     record = Record(model, Fixed(np.full(R, 99), np.zeros(S, dtype=np.int64)))
     record.update_need()
     engine = Engine(record, np.random.default_rng(0))
-    engine.start(engine.reset_of(system))
+    engine.start(*engine.reset_of(system), by_reset=True)
     engine.broken = False
-    engine.begin(attempt(engine, policy=model.rows.ptr[:-1].copy() if policy is None else policy, **options))
+    engine.begin(attempt(engine, policy=model.rows.ptr[:S].copy() if policy is None else policy, **options))
     return engine
 
 
@@ -361,25 +370,42 @@ def test_it_stops_after_the_steps_that_it_is_given_and_goes_on():
     assert engine.record.model.reward_sum.sum() == sum(range(9))
 
 
-def test_a_truncation_starts_elsewhere_and_drops_the_attempt():
+@pytest.mark.parametrize("resets", ["never", "terminal"])
+def test_a_truncation_starts_elsewhere_and_drops_the_attempt(resets):
+    """The step counts, the jump does not; where the start is learnt, the reset is a sample of it."""
     system = Scripted(ring(4), [Outcome(1), Outcome(2, 0.0, False, True)], starts=[0, 2])
-    engine = begun(system)
+    engine = begun(system, resets=resets)
     engine.follow(system, 10)
     engine.record.flush()
     assert (engine.attempt, engine.broken, engine.state, system.resets) == (None, True, 2, 2)
-    assert np.column_stack(engine.record.model.transitions()).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1]]
-    assert engine.record.resets == 0
+    model = engine.record.model
+    assert np.column_stack(model.transitions()).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1]]
+    assert np.column_stack(model.starts()).tolist() == ([] if resets == "never" else [[0, 1], [2, 1]])
+    assert engine.record.resets == 1
+
+
+def test_episodes_are_cut_off_at_the_horizon():
+    system = Scripted(ring(4), [Outcome((t + 1) % 4) for t in range(3)], starts=[0, 2])
+    engine = begun(system)
+    engine.horizon = 3
+    engine.follow(system, 10)
+    engine.record.flush()
+    assert (engine.attempt, engine.broken, engine.state, engine.age, system.resets) == (None, True, 2, 0, 2)
+    assert np.column_stack(engine.record.model.starts()).tolist() == [[0, 1], [2, 1]]
 
 
 @pytest.mark.parametrize("truncated", [False, True])
 def test_a_termination_is_followed_by_a_reset_that_counts(truncated):
-    system = Scripted(ring(4), [Outcome(1), Outcome(3, 0.0, True, truncated), Outcome(3, 0.0, True)], starts=[0, 2, 1])
+    outcomes = [Outcome(1), Outcome(3, 0.0, True, truncated), Outcome(3, 0.0, True)]
+    system = Scripted(ring(4), outcomes, starts=[0, 2, 1])
     engine = begun(system, horizon=3)
     engine.follow(system, 10)
     engine.record.flush()
-    assert (engine.attempt, engine.broken, engine.state, system.resets) == (None, False, 3, 2)
-    table = np.column_stack(engine.record.model.transitions()).tolist()
-    assert table == [[0, 0, 1, 1], [1, 0, 3, 1], [2, 0, 3, 1], [3, 0, 2, 1]]
+    model = engine.record.model
+    assert (engine.attempt, engine.broken, engine.state, system.resets) == (None, False, model.states.reset, 2)
+    final = model.states.final(3)
+    assert np.column_stack(model.transitions()).tolist() == [[0, 0, 1, 1], [1, 0, final, 1], [2, 0, final, 1]]
+    assert np.column_stack(model.starts()).tolist() == [[0, 1], [2, 1]]
     assert (engine.record.steps, engine.record.resets) == (3, 1)
 
 
@@ -404,7 +430,10 @@ BAD = {
     "nothing": (None, r"system: expected Scripted\.step to return an Outcome \(state, reward, .*\), got None"),
     "a number": (2, r"system: expected Scripted\.step to return an Outcome .*, got 2"),
     "three": ((2, 0.0, False), r"system: expected Scripted\.step to return an Outcome .*, got \(2, 0\.0, False\)"),
-    "five": ((2, 0.0, False, False, {}), r"system: expected Scripted\.step to return an Outcome .*, got \(2, 0\.0, "),
+    "six": ((2, 0.0, False, False, None, {}), r"system: expected Scripted\.step to return an Outcome .*, got \(2, 0"),
+    "info": (Outcome(2, 0.0, False, False, {"left": 1}), r"actions: expected indices of the actions .* \[0\], got"),
+    "names": (Outcome(2, 0.0, False, False, ["left"]), r"actions: expected indices of the actions .* \[0\], got"),
+    "too many": (Outcome(2, 0.0, False, False, (0, 1)), r"actions: expected indices of the actions .* \[0\], got"),
     "outside": (Outcome(4), r"system: the state that Scripted\.step\(\) returned: expected a state in 0\.\.3, got 4"),
     "negative": (
         Outcome(-1),
@@ -431,9 +460,8 @@ def test_what_a_step_may_not_return(kind):
     with pytest.raises(InputError, match=f"^{words}"):
         engine.follow(system, 10)
     engine.record.flush()
-    assert (engine.record.steps, engine.record.model.visits.tolist()) == (1, [1, 0, 0, 0])
-    # where the walk is, if that can be said; never where it was
-    assert engine.state == (2 if kind in ("nan", "infinite") else None)
+    assert (engine.record.steps, engine.record.model.visits[:4].tolist()) == (1, [1, 0, 0, 0])
+    assert engine.state is None  # not where it was
 
 
 @pytest.mark.parametrize(
@@ -444,7 +472,7 @@ def test_what_a_step_may_return(outcome):
     engine = begun(system, horizon=2)
     engine.follow(system, 10)
     engine.record.flush()
-    assert (engine.state, type(engine.state), engine.record.model.reward_sum.tolist()) == (2, int, [0, 1, 0, 0])
+    assert (engine.state, type(engine.state), engine.record.model.reward_sum[:4].tolist()) == (2, int, [0, 1, 0, 0])
 
 
 @pytest.mark.parametrize("state", ["a", 4, -1, 0.5, None, [0], (0, {})])
@@ -470,14 +498,13 @@ def test_a_system_that_raises_leaves_the_walk_nowhere(where):
 
 @pytest.mark.parametrize("ended", [(False, False), (True, False), (False, True)], ids=["goes on", "over", "cut off"])
 def test_a_step_that_is_refused_was_made(ended):
-    """The walk goes on from there, unless an episode ended: then only a reset leads on."""
+    """The system is elsewhere now: only a reset leads on."""
     system = Scripted(ring(4), [Outcome(1), Outcome(3, 0.0, *ended)])
     engine = begun(system)
     engine.record.model.restrict(lambda s, a: [(s + 1) % 4])
     with pytest.raises(GosprlError, match=r"\(s, a\) = \(1, 0\) led to state 3"):
         engine.follow(system, 10)
-    assert engine.state == (None if any(ended) else 3)
-    assert (engine.record.steps, engine.made) == (1, 1)
+    assert (engine.state, engine.record.steps, engine.made) == (None, 1, 1)
 
 
 def test_an_arrival_that_is_refused_changes_nothing():
@@ -567,12 +594,12 @@ def follow(walk, compiled):
     record.update_need()
     engine = Engine(record, np.random.default_rng(streams[0]))
     engine.components = system.components()
-    engine.start(engine.reset_of(system))
+    engine.start(*engine.reset_of(system))
     for make_attempt, steps in walk.attempts:
         if record.need.met or record.found is not None:
             break
         record.flush()
-        engine.begin(checked_attempt(make_attempt(model.visits), model.num_states, len(model.rows)))
+        engine.begin(checked_attempt(make_attempt(model.visits), model))
         try:
             for _ in range(60 // steps + 1):
                 if engine.attempt is not None and compiled:

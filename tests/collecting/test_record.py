@@ -10,42 +10,56 @@ from gosprl.envs import make
 from gosprl.errors import GosprlError, InputError
 
 
-def made(S, A, pair, state, **options):
+def made(S, A, pair, state, resets="never", **options):
     need = Fixed(np.asarray(pair, dtype=np.int64), np.asarray(state, dtype=np.int64))
-    record = Record(EmpiricalModel(S, A), need, **options)
+    model = EmpiricalModel(S, A)
+    model.allow_resets(resets)
+    record = Record(model, need, **options)
     record.update_need()
     return record
 
 
-def test_a_reset_is_no_step_but_counts():
-    record = made(2, 1, [0, 0], [0, 0])
-    record.step(0, 1, 1.0, True)
-    record.reset(1, 0)
+def visits(record, S, A):
+    """Of the states known beforehand."""
+    return record.model.visits[: S * A].tolist()
+
+
+def test_an_ending_leads_to_the_final_copy_and_on_to_the_reset():
+    record = made(2, 1, [0, 0], [0, 0], "terminal")
+    at_reset = record.step(0, 1, 1.0, True)
+    record.reset(0)
     record.flush()
-    assert (record.steps, record.resets) == (1, 1)
-    assert record.model.visits.tolist() == [1, 1]
-    assert record.model.reward_sum.tolist() == [1, 0]
+    model = record.model
+    final = model.states.final(1)
+    assert at_reset == model.states.reset
+    assert (record.steps, visits(record, 2, 1)) == (1, [1, 0])
+    assert np.column_stack(model.transitions()).tolist() == [[0, 0, final, 1]]
+    assert np.column_stack(model.starts()).tolist() == [[0, 1]]
+    assert [model.visits[model.rows.ptr[s]] for s in (final, model.states.reset)] == [1, 1]
+    assert (model.reward_sum.sum(), model.reward_sum[0]) == (1, 1)
 
 
-def test_steps_find_states_and_terminals():
-    record = made(3, 2, np.ones(6), np.zeros(3))
+def test_steps_find_states_and_endings_do_not():
+    record = made(3, 2, np.ones(6), np.zeros(3), "terminal")
     record.step(0, 1, 0.5, False)
     record.step(2, 2, 0.25, True)
     record.flush()
     model = record.model
-    assert model.is_discovered.tolist() == [False, True, True]
-    assert model.discovered == [1, 2]
-    assert model.terminal.tolist() == [False, False, True]
-    assert model.enabled.tolist() == [True] * 5 + [False]
-    assert model.reward_sum.tolist() == [0.5, 0, 0.25, 0, 0, 0]
+    assert model.is_discovered.nonzero()[0].tolist() == model.discovered == [1]
+    assert (model.terminal[:3].any(), model.states.finals) == (False, [model.states.final(2)])
+    assert model.terminal[[model.states.final(2), model.states.reset]].all()
+    assert model.enabled[:6].all()
+    assert model.reward_sum[:6].tolist() == [0.5, 0, 0.25, 0, 0, 0]
 
 
 def test_starts_and_resets_find_states():
-    record = made(3, 1, np.ones(3), np.zeros(3))
-    record.start(2)
+    record = made(3, 1, np.ones(3), np.zeros(3), "terminal")
+    record.reset(record.arrive_at(2))
     record.step(2, 1, 0.0, True)
-    record.reset(1, 0)
-    assert record.model.discovered == [2, 1, 0]
+    record.reset(record.arrive_at(0))
+    record.flush()
+    assert record.model.discovered == [2, 0]
+    assert np.column_stack(record.model.starts()).tolist() == [[0, 1], [2, 1]]
 
 
 def test_what_is_observed_finds_nothing():
@@ -56,22 +70,23 @@ def test_what_is_observed_finds_nothing():
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-def test_a_state_cannot_both_end_an_episode_and_not(flushed):
+def test_an_observation_can_end_one_episode_and_not_another(flushed):
+    record = made(2, 1, [9, 9], [0, 0], "terminal")
+    for terminated in (False, True, True, False):
+        record.step(0, 1, 0.0, terminated)
+        if flushed:
+            record.flush()
+    record.flush()
+    final = record.model.states.final(1)
+    assert np.column_stack(record.model.transitions()).tolist() == [[0, 0, 1, 2], [0, 0, final, 2]]
+
+
+def test_an_ending_where_there_is_none():
     record = made(2, 1, [9, 9], [0, 0])
-    record.step(0, 1, 0.0, False)
-    record.step(1, 0, 0.0, False)  # state 1 was left by an action
-    if flushed:
-        record.flush()
-    with pytest.raises(GosprlError, match="state 1 was entered both with and without termination"):
+    with pytest.raises(GosprlError, match="^resets: expected no ending with resets='never', but step 1 ended .* at 1;"):
         record.step(0, 1, 0.0, True)
-    record = made(2, 1, [9, 9], [0, 0])
-    record.step(0, 1, 0.0, True)
-    with pytest.raises(GosprlError, match="state 1 was entered both with and without termination"):
-        record.step(0, 1, 0.0, False)
-    for begin in (lambda: record.start(1), lambda: record.reset(1, 1)):
-        with pytest.raises(GosprlError, match="state 1 was entered both with and without termination"):
-            begin()
-    assert (record.steps, record.resets) == (1, 0)
+    record.flush()
+    assert (record.steps, visits(record, 2, 1)) == (0, [0, 0])
 
 
 def test_rows_of_every_length_fit():
@@ -104,32 +119,24 @@ def test_visits_are_known_before_they_are_counted():
     assert record.visits_of(0, 4) == N.tolist()
 
 
-def test_a_transition_that_is_not_possible_is_not_noted():
-    record = made(3, 2, np.full(6, 9), np.zeros(3))
+@pytest.mark.parametrize("resets", ["never", "terminal"])
+def test_a_transition_that_is_not_possible_is_not_noted(resets):
+    record = made(3, 2, np.full(6, 9), np.zeros(3), resets)
     record.model.restrict(lambda s, a: [0, 1])
     record.step(0, 1, 0.5, False)
     words = r"^successors: \(s, a\) = \(0, 1\) led to state 2, which is not among its candidates \[0, 1\]$"
-    for terminated in (False, True):
+    for write in (lambda: record.step(1, 2, 0.5, False), lambda: record.observe(1, 2, 0.0)):
         with pytest.raises(GosprlError, match=words):
-            record.step(1, 2, 0.5, terminated)
-    with pytest.raises(GosprlError, match=words):
-        record.observe(1, 2, 0.0)
+            write()
+    if resets == "terminal":  # each candidate may be the end of an episode, others may not
+        with pytest.raises(GosprlError, match=r"^successors: \(s, a\) = \(0, 1\) led to state 2 at the end of an episode, "):
+            record.step(1, 2, 0.5, True)
+        record.step(0, 1, 0.5, True)
     record.step(1, 0, 0.5, False)
     record.flush()
-    model = record.model
-    assert (record.steps, record.resets, model.visits.tolist()) == (2, 0, [1, 1, 0, 0, 0, 0])
-    assert (model.is_discovered.tolist(), model.terminal.any()) == ([True, True, False], False)
-
-
-def test_a_reset_that_is_not_possible():
-    record = made(3, 1, [9, 9, 9], np.zeros(3))
-    record.model.restrict(lambda s, a: [1, 2])
-    record.step(0, 2, 0.0, True)
-    with pytest.raises(
-        GosprlError, match=r"= \(2, 0\), which stands for the reset of a terminal state, led to state 0"
-    ):
-        record.reset(2, 0)
-    assert (record.steps, record.resets) == (1, 0)
+    ended = resets == "terminal"
+    assert (record.steps, visits(record, 3, 2)) == (2 + ended, [1 + ended, 1, 0, 0, 0, 0])
+    assert record.model.is_discovered[:3].tolist() == [True, True, False]
 
 
 def test_what_was_noted_before_the_successors_were_known():
@@ -154,10 +161,16 @@ def test_rewards_where_they_must_be():
         with pytest.raises(InputError, match=r"rewards: expected finite numbers, got .*\(s, a\) = \(1, 1\)"):
             record.step(3, 0, reward, False)
     assert record.steps == 2
-    record.rewards = (0.5, 1.0)
-    record.reset(3, 0)  # a reset earns nothing, which need not be a reward that is allowed
     record.flush()
-    assert record.model.visits.tolist() == [2, 0, 0, 1]
+    assert record.model.visits.tolist() == [2, 0, 0, 0]
+
+
+def test_a_reset_earns_nothing_which_need_not_be_a_reward_that_is_allowed():
+    record = made(2, 2, [9] * 4, [0, 0], "terminal", rewards=(0.5, 1.0))
+    record.step(0, 1, 0.5, True)
+    record.reset(0)
+    record.flush()
+    assert (record.model.starts()[1].tolist(), record.model.reward_sum.sum()) == ([1], 0.5)
 
 
 def test_the_first_reward_above_the_threshold():
@@ -170,10 +183,10 @@ def test_the_first_reward_above_the_threshold():
 
 
 def test_a_reset_is_never_found():
-    record = made(3, 2, np.full(6, 9), np.zeros(3), threshold=-0.5)
+    record = made(3, 2, np.full(6, 9), np.zeros(3), "terminal", threshold=-0.5)
     record.step(1, 2, -1.0, True)
-    record.reset(4, 0)
-    assert (record.found, record.resets) == (None, 1)
+    record.reset(0)
+    assert record.found is None
 
 
 def test_a_compiled_walk_is_written_in_one_call():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from walked import table_collector
 
 import gosprl
-from gosprl import Collector, EmpiricalModel, InputError, Requirement, TabularMDP
+from gosprl import EmpiricalModel, InputError, Requirement, TabularMDP
 from gosprl.collecting.requirements import Discovered, Fixed, as_requirement, split
 from gosprl.envs import make
 from gosprl.strategies import Gosprl, Planner, Strategy
@@ -91,7 +92,7 @@ def test_nothing_needed_is_met_at_once(need, strategy):
     assert (result.pairs, result.states) == (0, 0)
     assert result.curve.tolist() == [(0, 1.0)]
     assert result.unmet.tolist() == []
-    assert Collector(6, 2, need, strategy=strategy).done
+    assert table_collector(6, 2, need, strategy=strategy).done
 
 
 def test_a_need_that_exists_is_kept_as_it_is():
@@ -104,7 +105,7 @@ def test_a_need_that_exists_is_kept_as_it_is():
 
 def walk(need, steps=10**6, **options):
     """Ask and tell on RiverSwim; the rows taken, in order, and the collector."""
-    rng, collector, s, taken = np.random.default_rng(9), Collector(6, 2, need, seed=2, **options), 0, []
+    rng, collector, s, taken = np.random.default_rng(9), table_collector(6, 2, need, seed=2, **options), 0, []
     while not collector.done and len(taken) < steps:
         a = collector.ask(s)
         succ, p = RIVER.p(s, a)
@@ -226,7 +227,7 @@ def test_nonsense_is_refused_before_any_step(need, words, wrap):
     with pytest.raises(InputError, match=words):
         gosprl.collect(Untouched(TOY), wrap(need))
     with pytest.raises(InputError, match=words):
-        Collector(3, np.array([[1, 0], [1, 0], [1, 1]], dtype=bool), wrap(need))
+        table_collector(3, np.array([[1, 0], [1, 0], [1, 1]], dtype=bool), wrap(need))
 
 
 @pytest.mark.parametrize(
@@ -398,7 +399,7 @@ def test_updates_that_raise(error):
 def test_a_requirement_that_is_broken_may_be_mended():
     """The walk goes on, with all that was collected."""
     need = Bad(25, raises=OSError("the list is locked"))
-    collector = Collector(6, 2, need, seed=0)
+    collector = table_collector(6, 2, need, seed=0)
     with pytest.raises(gosprl.CollectionError, match="the list is locked"):
         collector.run(RIVER)
     before = collector.result().steps
@@ -425,7 +426,7 @@ def test_a_requirement_without_arrays():
             return None
 
     with pytest.raises(gosprl.CollectionError, match=r"the requirement failed at once: .*'pair'"):
-        Collector(6, 2, Empty())
+        table_collector(6, 2, Empty())
 
 
 @pytest.mark.parametrize("arrays", [lambda x: x.tolist(), lambda x: x.astype(float), lambda x: x.astype(np.int8)])

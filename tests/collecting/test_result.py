@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from walked import OPTIONS, RIVER, Drawn, by_hand
+from walked import OPTIONS, RIVER, Drawn, by_hand, table_collector
 
 import gosprl
 from gosprl import Collector, EmpiricalModel, TabularMDP
@@ -22,7 +22,7 @@ RING = TabularMDP(  # certain: to the next cell, or stay
 
 def told(mdp, need, seed=0, **options):
     """A run by ask and tell: nobody says what the true dynamics are."""
-    collector, s = Collector(mdp.num_states, mdp.num_actions, need, seed=seed, **options), mdp.start
+    collector, s = table_collector(mdp.num_states, mdp.num_actions, need, seed=seed, **options), mdp.start
     rng = np.random.default_rng(seed)
     while not collector.done:
         a = collector.ask(s)
@@ -170,7 +170,7 @@ def test_resets_cost_nothing_and_lead_nowhere_else(slippery):
 def test_no_ratio_where_it_means_nothing():
     assert np.isnan(gosprl.collect(RIVER, 10, seed=0, max_steps=20).ratio)
     assert np.isnan(gosprl.collect(RIVER, 0, seed=0).ratio)
-    assert np.isnan(Collector(6, 2, 3).result().limit)
+    assert np.isnan(table_collector(6, 2, 3).result().limit)
 
 
 def test_no_limit_where_the_program_cannot_be_solved():
@@ -231,7 +231,7 @@ def parts(result):
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_result_is_a_snapshot_of_a_run(options):
-    collector = Collector(6, 2, lambda model: 3 + model.visits.sum() // 5, seed=0, **OPTIONS[options])
+    collector = table_collector(6, 2, lambda model: 3 + model.visits.sum() // 5, seed=0, **OPTIONS[options])
     first = collector.run(RIVER, max_steps=30)
     before, text, limit = parts(first), repr(first), first.limit
     collector.run(max_steps=300)
@@ -246,7 +246,7 @@ def test_a_result_is_a_snapshot_of_a_run(options):
 
 def test_a_result_is_a_snapshot_of_a_loop():
     """Episodes: terminal states and discovered ones are those of the moment."""
-    collector = Collector(4, 2, 3, seed=0, threshold=5.0)
+    collector = table_collector(4, 2, 3, seed=0, threshold=5.0)
     collector.tell(0, collector.ask(0), 1)
     first = collector.result()
     before = parts(first)
@@ -260,7 +260,7 @@ def test_a_result_is_a_snapshot_of_a_loop():
 
 
 def test_what_is_done_to_a_result_does_not_change_the_run():
-    collector = Collector(6, 2, 3, seed=0)
+    collector = table_collector(6, 2, 3, seed=0)
     first = collector.run(RIVER, max_steps=30)
     first.counts[:], first.unmet["needed"] = 99, 99
     first.model.update(5, 1, 5)
@@ -306,7 +306,7 @@ def test_results_travel_whatever_the_run_was_made_of(result):
 def test_a_result_keeps_no_planner_alive():
     planners, results = [], []
     for strategy in ("guarded", "gosprl", "practical", "random", "zero_one_ucrl"):
-        collector = Collector(6, 2, 3, seed=0, strategy=strategy)
+        collector = table_collector(6, 2, 3, seed=0, strategy=strategy)
         results.append(collector.run(RIVER))
         planners.append(weakref.ref(collector.planner))
     del collector

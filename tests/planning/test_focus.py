@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from oracles import least_expectation, least_values, random_problem
 from stepped import Untold
+from walked import table_collector
 
 import gosprl
 from gosprl import KL, Collector, EmpiricalModel, Requirement, TabularMDP, _kernels
@@ -260,7 +261,7 @@ def test_falls_are_followed_along_candidates_that_are_given_later():
 def test_candidates_that_are_given_in_the_middle(audit):
     looks = audit(1)
     for seed in range(3):
-        collector = Collector(36, 4, 3, seed=seed, strategy="gosprl", scale=0.01)
+        collector = table_collector(36, 4, 3, seed=seed, strategy="gosprl", scale=0.01)
         collector.run(GRID, max_steps=150)
         collector.model.restrict(GRID)
         assert collector.run(GRID).met
@@ -426,7 +427,7 @@ def test_walks_that_leave_do_not_outnumber_those_that_stay(monkeypatch, audit):
     monkeypatch.setattr(focus, "LIKELY", 0.9)
     looks = audit(0.4)
     need = np.where(mask(36, 0, 35), 30, 0)
-    collector, rng = Collector(36, 4, need, seed=0, strategy="gosprl", successors=GRID), np.random.default_rng(0)
+    collector, rng = table_collector(36, 4, need, seed=0, strategy="gosprl", successors=GRID), np.random.default_rng(0)
     s = 0
     while not collector.done:
         a = collector.ask(s)
@@ -444,7 +445,7 @@ def test_leaving_along_what_was_never_seen_before(monkeypatch):
     """Once the walks that left are more than the others, regions are closed: only news lead out of them."""
     monkeypatch.setattr(focus, "LIKELY", 0.5)
     for scale in (1.0, 0.01):
-        collector, rng = Collector(36, 4, 2, seed=1, strategy="gosprl", scale=scale), np.random.default_rng(1)
+        collector, rng = table_collector(36, 4, 2, seed=1, strategy="gosprl", scale=scale), np.random.default_rng(1)
         s, last, left, closed, seen = 0, None, 0, False, set()
         plans, when_planned, news, again = 0, set(), 0, 0
         while not collector.done:
@@ -557,10 +558,10 @@ def test_one_seed_is_one_walk_in_pieces_or_asked_for(options):
     whole = gosprl.collect(GRID, 2, seed=7, strategy="gosprl", planning="focused", **options)
     assert whole.work["full"] < 0.1 * whole.work["plans"]
     again = gosprl.collect(GRID, 2, seed=7, strategy="gosprl", **options)
-    pieces = Collector(36, 4, 2, seed=7, strategy="gosprl", **options)
+    pieces = table_collector(36, 4, 2, seed=7, strategy="gosprl", **options)
     for steps in (1, 50, 37):
         pieces.run(GRID, max_steps=steps)
-    asked = Collector(36, 4, 2, seed=7, strategy="gosprl", **options)
+    asked = table_collector(36, 4, 2, seed=7, strategy="gosprl", **options)
     rng, s = np.random.default_rng(np.random.SeedSequence(7).spawn(2)[1]), GRID.start
     while not asked.done:
         a = asked.ask(s)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy import stats
+from walked import table_collector
 
-import gosprl
 from gosprl.envs import make
 from gosprl.strategies import Gosprl
 from gosprl.strategies.goals import GOALS, History, every_from_the_start
@@ -97,7 +97,7 @@ class WatchedPlanner(GosprlPlanner):
 
 
 def walks(name, seed=0, **options):
-    collector = gosprl.Collector(6, 2, 6, strategy=Watched(goals=name, **options), seed=seed)
+    collector = table_collector(6, 2, 6, strategy=Watched(goals=name, **options), seed=seed)
     result = collector.run(make("riverswim6"))
     assert result.met
     assert len(collector.planner.walks) == result.attempts > 15

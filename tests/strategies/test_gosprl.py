@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from stepped import Untold
+from walked import table_collector
 
 import gosprl
 from gosprl import Collector, Confidence, EmpiricalModel, InputError, Intervals, Requirement, TabularMDP
@@ -39,7 +40,7 @@ def drive(collector, mdp, rng=None):
 
 def over(mdp, need, **options):
     exists = mdp.rows.to_dense(np.ones(len(mdp.rows), dtype=bool))
-    return Collector(mdp.num_states, exists, need, strategy="gosprl", planning="full", **options)
+    return table_collector(mdp.num_states, exists, need, strategy="gosprl", planning="full", **options)
 
 
 class Believed(Confidence):

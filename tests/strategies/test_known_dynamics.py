@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from stepped import Stepped, Untold
+from walked import table_collector
 
 import gosprl
 from gosprl import KL, Bernstein, Collector, EmpiricalModel, InputError, TabularMDP
@@ -67,7 +68,7 @@ def test_any_need_on_any_system(name, need):
         assert str(result.guarantee) == "known dynamics"
         assert result.guarantee.holds
         assert result.guarantee.known
-    collector, rng, s = Collector(6, 2, need, strategy=name, dynamics=RIVER, seed=0), np.random.default_rng(0), 0
+    collector, rng, s = table_collector(6, 2, need, strategy=name, dynamics=RIVER, seed=0), np.random.default_rng(0), 0
     while not collector.done:
         a = collector.ask(s)
         s_next = int(rng.choice(RIVER.p(s, a)[0], p=RIVER.p(s, a)[1]))
@@ -123,7 +124,7 @@ def test_no_set_and_no_program_is_made_from_counts_during_a_run(name, monkeypatc
     def learns(*given, **named):
         raise AssertionError("something was made from counts")
 
-    collector = Collector(20, 4, 3, strategy=name, dynamics=ROOM, seed=0)
+    collector = table_collector(20, 4, 3, strategy=name, dynamics=ROOM, seed=0)
     with monkeypatch.context() as patched:
         for family in (KL, Bernstein, NarrowKL):
             patched.setattr(family, "intervals", learns)
@@ -136,7 +137,7 @@ def test_no_set_and_no_program_is_made_from_counts_during_a_run(name, monkeypatc
         patched.setattr(KL, "intervals", learns)
         patched.setattr(NarrowKL, "intervals", learns)
         with pytest.raises((AssertionError, gosprl.CollectionError), match="made from counts"):
-            Collector(20, 4, 3, strategy=name, seed=0).walk(ROOM)
+            table_collector(20, 4, 3, strategy=name, seed=0).walk(ROOM)
 
 
 @pytest.mark.parametrize("name", ["guarded", "practical"])

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from walked import table_collector
 
 import gosprl
 from gosprl import GosprlError, InputError
@@ -43,7 +44,7 @@ def watched(mdp, need, seed=0, **options):
 def visits_in_order(mdp, need, seed=0, **options):
     """[(row, visits of every row before, need)] of a run by ask and tell."""
     exists = mdp.rows.to_dense(np.ones(len(mdp.rows), dtype=bool))
-    collector = gosprl.Collector(mdp.num_states, exists, need, seed=seed, strategy="practical", **options)
+    collector = table_collector(mdp.num_states, exists, need, seed=seed, strategy="practical", **options)
     rng, s, log = np.random.default_rng(seed), mdp.start, []
     while not collector.done:
         before = collector.model.visits.copy()

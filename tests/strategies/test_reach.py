@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from stepped import Untold
+from walked import table_collector
 
 import gosprl
 from gosprl import KL, Collector, EmpiricalModel, InputError, TabularMDP
@@ -211,7 +212,7 @@ def test_the_guarantee_with_reach(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_loop_of_ones_own_hears_that_what_is_needed_was_given_up(name):
     mdp, rng = weakly_communicating(), np.random.default_rng(0)
-    collector, s = Collector(5, 2, 3, strategy=name, reach=6, seed=0), 0
+    collector, s = table_collector(5, 2, 3, strategy=name, reach=6, seed=0), 0
     for _ in range(20_000):
         if collector.done:
             break

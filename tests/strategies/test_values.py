@@ -11,6 +11,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 import gymnasium
 import numpy as np
 import pytest
+from walked import table_collector
 
 import gosprl
 from gosprl import CollectionError, Collector, EmpiricalModel
@@ -128,11 +129,11 @@ def test_one_object_in_two_runs_in_turns(name):
     needs = (3, np.arange(6))
     alone = []
     for seed, need in enumerate(needs):
-        collector = Collector(6, 2, need, strategy=fresh(name), seed=seed)
+        collector = table_collector(6, 2, need, strategy=fresh(name), seed=seed)
         for _ in walk(collector, seed):
             pass
         alone.append(everything(collector.result()))
-    pair = [Collector(6, 2, need, strategy=SHARED[name], seed=seed) for seed, need in enumerate(needs)]
+    pair = [table_collector(6, 2, need, strategy=SHARED[name], seed=seed) for seed, need in enumerate(needs)]
     walks = [walk(collector, seed) for seed, collector in enumerate(pair)]
     assert pair[0].strategy is pair[1].strategy is SHARED[name]
     assert pair[0].planner is not pair[1].planner
@@ -248,7 +249,7 @@ def test_planners_are_freed_when_a_run_is_over(name, system, made):
 
 def test_a_collector_keeps_its_planner(made):
     """So that the test above can fail."""
-    collector = Collector(6, 2, 3, strategy=Kept(Gosprl(), made), seed=0)
+    collector = table_collector(6, 2, 3, strategy=Kept(Gosprl(), made), seed=0)
     result = collector.run(RIVER)
     gc.collect()
     assert all(ref() is not None for ref in made)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 from situations import Both
+from walked import table_collector
 
-from gosprl import Collector
 from gosprl.strategies import MinFrequency
 
 
@@ -16,7 +16,7 @@ def walked(kind, seed, steps=80):
     pair, state = rng.integers(0, 9, 8), rng.integers(0, 9, 4)
     pair[0], state[0] = 5000, 5000
     need = {"pairs": pair.reshape(4, 2), "states": state, "both": Both(pair, state)}[kind]
-    collector, log, s = Collector(4, 2, need), [], 0
+    collector, log, s = table_collector(4, 2, need), [], 0
     for _ in range(steps):
         a, s_next = int(rng.integers(2)), int(rng.integers(4))
         collector.observe(s, a, s_next)
@@ -80,7 +80,7 @@ def test_what_needs_nothing_earns_nothing():
 
 def test_what_needs_twice_as_much_is_visited_twice_as_often():
     """Equal theta at visits in proportion to the needs."""
-    collector = Collector(1, 2, [[1000, 2000]])
+    collector = table_collector(1, 2, [[1000, 2000]])
     for a in (0, 1, 1, 0, 1, 1):
         collector.observe(0, a, 0)
     assert MinFrequency().reward(collector.model, collector.record.need, 7).tolist() == [1, 1]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from situations import Both
 from stepped import Stepped
+from walked import table_collector
 
 import gosprl
 from gosprl import Collector, EmpiricalModel, InputError, TabularMDP
@@ -165,7 +166,7 @@ def test_both_engines_walk_the_same_way(rival, need):
 
 @pytest.mark.parametrize("rival", RIVALS)
 def test_asking_and_telling_by_hand_is_a_run(rival):
-    collector = Collector(6, 2, 3, seed=5, **options(rival))
+    collector = table_collector(6, 2, 3, seed=5, **options(rival))
     rng, s = np.random.default_rng(np.random.SeedSequence(5).spawn(2)[1]), RIVER.start
     while not collector.done:
         a = collector.ask(s)
@@ -180,7 +181,7 @@ def test_asking_and_telling_by_hand_is_a_run(rival):
 def test_n_steps_and_then_m_are_n_plus_m(rival):
     whole = gosprl.collect(RIVER, 2, seed=3, **options(rival))
     for n in {1, 2, 7, whole.steps // 2, whole.steps - 1}:
-        collector = Collector(6, 2, 2, seed=3, **options(rival))
+        collector = table_collector(6, 2, 2, seed=3, **options(rival))
         assert collector.run(RIVER, max_steps=n).steps == n
         assert everything(collector.run(RIVER)) == everything(whole)
 
@@ -205,7 +206,7 @@ def test_a_strategy_object_can_be_used_again_and_pickled(rival):
 def test_a_strategy_object_begins_anew_with_another_run_on_the_same_model(kind):
     strategy, runs = kind(), []
     for again in (strategy, kind()):
-        first = Collector(6, 2, 3, strategy=strategy, seed=0).run(RIVER)
+        first = table_collector(6, 2, 3, strategy=strategy, seed=0).run(RIVER)
         run = Collector(model=first.model, need=10, strategy=again, seed=1).run(RIVER)
         runs.append((run.stop, run.steps, run.counts.tolist(), run.work))
     assert runs[0][0] == "met"

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from walked import table_collector
 
 import gosprl
-from gosprl import Collector
 from gosprl.envs import make
 from gosprl.strategies import ZeroRMax
 
@@ -45,7 +45,7 @@ def sampled_river(seed, out_of_reach):
     needed = rng.choice(np.arange(1, 8), size=2, replace=False)
     need = np.zeros((8, 2), dtype=int)
     need[needed] = 100
-    collector = Collector(8, 2, need)
+    collector = table_collector(8, 2, need)
     for s, a in np.ndindex(8, 2):
         near = [(s + 1) % 8, (s + rng.integers(2, 7)) % 8] if a else [max(s - 1, 0), s]
         near = [x for x in near if not (out_of_reach and x in needed)] or [0]
@@ -82,7 +82,7 @@ def test_plans_are_those_of_discounted_value_iteration(seed, out_of_reach, gamma
 def test_a_nearer_unknown_state_first():
     """0 leads to 1 by action 0 and to 2 by action 1; from 2 it is one step to 3, which is needed, from 1 two."""
     moves = {(0, 0): 1, (0, 1): 2, (1, 0): 4, (1, 1): 4, (2, 0): 3, (2, 1): 3, (4, 0): 3, (4, 1): 3}
-    collector = Collector(5, 2, [0, 0, 0, 10, 0])
+    collector = table_collector(5, 2, [0, 0, 0, 10, 0])
     for (s, a), s_next in moves.items():
         collector.observe(s, a, s_next)
     attempt = ZeroRMax().begin(collector.model, collector.record.need, np.random.default_rng(0)).attempt(0, 9)
@@ -90,7 +90,7 @@ def test_a_nearer_unknown_state_first():
 
 
 def test_in_an_unknown_state_the_needed_action_with_the_fewest_visits_is_taken():
-    collector = Collector(2, 3, [[5, 0, 5], [0, 0, 0]], strategy="zero_rmax", seed=0)
+    collector = table_collector(2, 3, [[5, 0, 5], [0, 0, 0]], strategy="zero_rmax", seed=0)
     taken = []
     for _ in range(6):
         taken.append(collector.ask(0))
