@@ -23,9 +23,12 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## collect 10 samples of every pair of the 4-room gridworld, beside the limit and a random walk
 	$(BIN)/gosprl collect four_room43 --need 10 --seed 0 --compare
 
+# Both compile every kernel, one into the cache that all tests share: side by side, before the others.
+COLD := tests/kernels/test_specialisations.py
+
 test: $(READY)  ## run the tests, on all cores
-	$(BIN)/python tests/warm_up.py
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n 2 tests/warm_up.py $(COLD)
+	$(BIN)/python -m pytest -n auto $(addprefix --deselect ,$(COLD))
 
 lint: $(READY)  ## check format, style and types
 	$(BIN)/ruff format --check .

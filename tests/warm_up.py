@@ -1,6 +1,6 @@
 """Compile once, before tests run side by side: everything that they need, into the cache on disk.
 
-python tests/warm_up.py
+python -m pytest tests/warm_up.py
 """
 
 import time
@@ -12,7 +12,7 @@ import gosprl
 from gosprl import applications
 
 
-def main():
+def test_everything_compiles():
     river, begin = gosprl.envs.make("riverswim6"), time.perf_counter()
     paid = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
     gosprl.collect(river, 2, seed=0)
@@ -28,7 +28,3 @@ def main():
     applications.learn_policy(paid, 0.5, 0.9, seed=0, max_steps=50)
     applications.estimate_rewards(paid, 0.5, seed=0, max_steps=50)
     print(f"compiled kernels ready after {time.perf_counter() - begin:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

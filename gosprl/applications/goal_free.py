@@ -218,8 +218,8 @@ class Explored(Answer):
         Parameters
         ----------
         goal
-            Index of the state to reach, in ``model.states``: a live state, or a final one if episodes only end with its
-            observation. An episode that ends with the observation of a live state has reached it as well.
+            Index of a state in ``model.states``, live or final: the goal is its observation, whether the episode goes on
+            from there or ends.
         costs
             Costs of a step, [S] or [S, A], in [c_min, 1]; by default 1.
 
@@ -282,12 +282,12 @@ class Explored(Answer):
         goal = _checks.index("goal", goal, self.model.rows.num_states, "a state")
         if goal == states.reset:
             raise InputError(f"goal: expected a live or a final state, got {goal}, which stands for the reset")
-        key, goals = states.key(goal), np.zeros(self._known.num_states, dtype=bool)
-        goals[goal if goal < self.model.num_states else goal - 1] = (
-            True  # the reset comes between live and final states
-        )
-        if states.final(key) >= 0:
-            goals[states.final(key) - 1] = True
+        live, final = states.live(states.key(goal)), states.final(states.key(goal))
+        goals = np.zeros(self._known.num_states, dtype=bool)
+        if live >= 0:
+            goals[live] = True
+        if final >= 0:
+            goals[final - 1] = True  # the reset comes between live and final states
         return goals
 
     def _plan(self, goal: int, costs: ArrayLike | None) -> Ints:

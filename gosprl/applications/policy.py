@@ -317,7 +317,7 @@ class LearntPolicy(Answer):
     upper
         [S] upper bounds on the optimal value.
     value
-        [S] the policy's value for the frequencies and mean rewards.
+        [S] the policy's value for the frequencies and mean rewards; nan in states that were not discovered.
     gap
         The largest upper - lower: the policy is optimal to within this.
     epsilon, gamma
@@ -431,7 +431,7 @@ def learn_policy(
         policy=action[lives],
         lower=bounds.lower[lives],
         upper=bounds.upper[lives],
-        value=bounds.value[lives],
+        value=np.where(action < 0, np.nan, bounds.value)[lives],
         gap=float((bounds.upper - bounds.lower)[states].max()) if states.size else 1 / (1 - gamma),
         epsilon=epsilon,
         gamma=gamma,

@@ -151,8 +151,8 @@ def watch(mdp, epsilon, seed, **options):
             return need
 
     walk = Walk(0.1, "kl", seed, None, None, options)
-    made, _ = walk.run(mdp, lambda model, all_states: Watched(model, all_states, walk.family(), epsilon, None))
-    return made, seen
+    run = walk.run(mdp, lambda model, all_states: Watched(model, all_states, walk.family(), epsilon, None))
+    return run.rule, seen
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -252,10 +252,12 @@ def test_errors_are_those_of_the_pairs_that_exist():
 
 @pytest.mark.parametrize("rule", ["doubling", "certified"])
 def test_the_same_mdp_through_gymnasium(rule):
-    estimate = estimate_diameter(TabularEnv(make("toy3", nu=0.5)), 1, rule=rule, seed=0, max_steps=100_000)
-    assert estimate.stop == "met"
-    # actions that do not exist stay where they are there: the diameter is that of the MDP, (1 + nu) / (1 - nu) + 1
-    assert estimate.lower <= 4 <= estimate.diameter <= 10 * 4
+    env = TabularEnv(make("toy3", nu=0.5))
+    for resets, given in (("never", ""), ("terminal", ", given that there are no others")):
+        estimate = estimate_diameter(env, 1, rule=rule, seed=0, max_steps=100_000, resets=resets)
+        assert estimate.stop == "met"
+        assert estimate.lower <= 4 <= estimate.diameter <= 10 * 4  # (1 + nu) / (1 - nu) + 1
+        assert str(estimate.guarantee) == f"delta=0.1, of the states discovered{given}: lower <= D <= diameter"
 
 
 LAKE = ["SFFF", "FHFH", "FFFH", "HFFG"]
@@ -283,8 +285,14 @@ def test_frozen_lake_where_a_reset_is_a_step(rule, epsilon):
     estimate = estimate_diameter(env, epsilon, rule=rule, seed=0, max_steps=100_000)
     assert estimate.stop == "met"
     assert estimate.lower <= 7 <= estimate.diameter <= promised(epsilon) * 7
-    assert np.all(estimate.values <= D + 1e-9)
-    assert str(estimate.guarantee).endswith("lower <= D <= diameter")  # all states were found
+    states = estimate.collected.model.states
+    ends = [states[s] for s in states.finals]
+    assert sorted(ends) == [5, 7, 11, 12, 15]
+    live = [s for s in range(16) if s not in ends]
+    at, tiles = [*live, *range(16, 21)], [*live, *ends]  # live states, and endings in the order of the model
+    assert np.all(estimate.values[np.ix_(at, at)] <= D[np.ix_(tiles, tiles)] + 1e-9)
+    assert estimate.values.shape == (21, 21)
+    assert "of the states discovered, given that there are no others: lower" in str(estimate.guarantee)
 
 
 def rarely_left():
@@ -294,10 +302,11 @@ def rarely_left():
     return TabularMDP(P)
 
 
-def test_states_not_found_are_named():
-    estimate = estimate_diameter(TabularEnv(rarely_left()), 0.5, rule="certified", seed=0, max_steps=40)
-    assert not estimate.collected.model.is_discovered[2]
-    assert str(estimate.guarantee).endswith("if state 2 cannot be reached")
+def test_that_states_were_not_found_is_said():
+    for resets in ("never", "terminal"):
+        estimate = estimate_diameter(TabularEnv(rarely_left()), 0.5, seed=0, max_steps=40, resets=resets)
+        assert not estimate.collected.model.is_discovered[2]
+        assert "of the states discovered, given that there are no others: " in str(estimate.guarantee)
 
 
 def test_a_state_found_by_the_last_step_counts():
@@ -305,14 +314,14 @@ def test_a_state_found_by_the_last_step_counts():
     steps = next(
         n
         for n in range(60, 200)
-        if estimate_diameter(env, 0.05, seed=2, max_steps=n).collected.model.is_discovered.all()
+        if estimate_diameter(env, 0.05, seed=2, max_steps=n, resets="never").collected.model.is_discovered.all()
     )
-    before, after = (estimate_diameter(env, 0.05, seed=2, max_steps=n) for n in (steps - 1, steps))
+    before, after = (estimate_diameter(env, 0.05, seed=2, max_steps=n, resets="never") for n in (steps - 1, steps))
     assert before.diameter < 2
-    assert "if state 2 cannot" in str(before.guarantee)
+    assert "no others" in str(before.guarantee)
     assert after.collected.counts[2].sum() == 0
     assert after.diameter == math.inf
-    assert "if" not in str(after.guarantee)
+    assert "given" not in str(after.guarantee)
 
 
 def test_times_beyond_doubles_prove_nothing_and_lose_nothing(monkeypatch):

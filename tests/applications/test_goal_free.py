@@ -87,6 +87,7 @@ def explored_by(rng, mdp, task, family):
         c_min=task.c_min,
         theta=task.theta,
         _known=proved.hat,
+        _base=np.ones(len(proved.hat.rows)),
         _added=task.perturbation(proved.upper) if math.isfinite(proved.upper) else 0.0,
         collected=None,
         guarantee=gosprl.Guarantee(),
@@ -334,7 +335,7 @@ def test_one_state_found():
     """Where the start is left once in a hundred steps, the rest of the system may not be there at first."""
     explored = explore_all_goals(TabularEnv(two_state_chain(0.01)), 0.5, theta=2, seed=0, max_steps=30)
     assert not explored.model.is_discovered[1]
-    assert str(explored.guarantee).endswith("if state 1 cannot be reached")
+    assert "of the states discovered, given that there are no others: " in str(explored.guarantee)
     assert explored.values(1)[0] == math.inf
 
 
@@ -343,7 +344,7 @@ def test_a_state_found_by_the_last_step_counts():
     P = np.zeros((3, 2, 3))
     P[0, 0, 1], P[0, 1], P[1, :, 0], P[2] = 1, [0, 0.97, 0.03], 1, [0.001, 0, 0.999]
     env = TabularEnv(TabularMDP(P))
-    arguments = {"c_min": 0.5, "seed": 2}
+    arguments = {"c_min": 0.5, "seed": 2, "resets": "never"}
     steps = next(
         n for n in range(60, 200) if explore_all_goals(env, 0.5, max_steps=n, **arguments).model.is_discovered.all()
     )
@@ -366,7 +367,15 @@ def test_frozen_lake_where_a_reset_is_a_step():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
     explored = explore_all_goals(env, 20, c_min=1, seed=0, max_steps=100_000)
     assert explored.stop == "met"
-    np.testing.assert_allclose(explored.values(15), [6, 5, 4, 5, 5, 7, 3, 7, 4, 3, 2, 7, 7, 2, 1, 0])
+    never = np.inf  # holes are never left by an action
+    np.testing.assert_allclose(explored.values(15), [6, 5, 4, 5, 5, never, 3, never, 4, 3, 2, never, never, 2, 1, 0])
+    states = explored.model.states
+    assert explored.policy(states.final(15)).tolist() == explored.policy(15).tolist()
+    with pytest.raises(InputError, match="^goal: expected a live or a final state, got 16, which stands for the reset"):
+        explored.policy(16)
+    # to fall into the hole at 5, and from there, by a reset, to the start
+    np.testing.assert_allclose(explored.values(5)[[0, 1, 4, 6, 14]], [2, 1, 1, 1, 3])
+    np.testing.assert_allclose(explored.values(0)[[1, 14]], [1, 2])  # from 14 by the goal, which ends the episode
     path, s = [], 0
     state, _ = env.reset(seed=0)
     policy = explored.policy(15)
@@ -393,7 +402,7 @@ def test_it_prints_and_pickles():
     lines = repr(explored).splitlines()
     assert lines[0] == "Explored"
     assert [line.split()[0] for line in lines[1:]] == ["policies", "goals,", "diameter", "steps", "stop", "guarantee"]
-    assert "of those that take at most 1.5 times as long as they must; 3 was asked for" in lines[1]
+    assert "of those that take at most 1.5 times the fewest steps; 3 was asked for" in lines[1]
 
 
 @pytest.mark.parametrize(
@@ -409,7 +418,7 @@ def test_it_prints_and_pickles():
         ({"c_min": 1.1}, r"^c_min: expected the least cost, in \[0, 1\]"),
         (
             {"c_min": 0},
-            "^c_min, theta: expected c_min > 0 or a finite theta >= 1; with c_min = 0 .* waits for ever",
+            "^c_min, theta: expected c_min > 0 or a finite theta >= 1; with c_min = 0 .* never reaches the goal may",
         ),
         ({"diameter": 0.5}, "^diameter: expected at least 1 step, got 0.5"),
         ({"diameter": -1}, "^diameter: expected a positive finite number"),

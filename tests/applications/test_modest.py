@@ -214,7 +214,7 @@ def test_the_last_sample_was_needed(norm):
     """Without it, some pair may be off by more than eta."""
     for seed in range(20):
         env = Logged(TabularEnv(RIVER))
-        answer = estimate_model(env, 0.8, norm=norm, seed=seed)
+        answer = estimate_model(env, 0.8, norm=norm, seed=seed, resets="never")
         log = np.array(env.log)
         assert len(log) == answer.steps
         before = EmpiricalModel.from_transitions(*log[:-1].T, states=6, actions=2)
@@ -290,33 +290,43 @@ def test_an_error_that_is_never_met_ends_with_the_steps(rule):
 
 
 def test_an_environment_and_the_mdp_give_the_same_kind_of_answer():
-    of_mdp, of_env = (estimate_model(system, 0.8, seed=0) for system in (RIVER, TabularEnv(RIVER)))
+    of_mdp, of_env = estimate_model(RIVER, 0.8, seed=0), estimate_model(TabularEnv(RIVER), 0.8, seed=0, resets="never")
     for answer in (of_mdp, of_env):
         assert answer.eta.shape == (6, 2)
         assert np.all(answer.eta <= 0.8)
         assert np.all(true_errors(RIVER, answer.model, "l1") <= answer.eta)
+    assert str(of_env.guarantee).startswith("delta=0.1, of the states discovered: every")
+
+
+def test_endings_that_never_came_are_outcomes_that_may():
+    """With endings there are more outcomes, so it takes more samples to be sure."""
+    taken = [estimate_model(TabularEnv(RIVER), 0.8, seed=0, resets=resets).steps for resets in ("never", "terminal")]
+    assert taken[0] < taken[1]
 
 
 @pytest.mark.parametrize("steps", [None, 60])
 @pytest.mark.parametrize("strategy", ["guarded", "random"])
 def test_of_an_environment_the_states_found_are_estimated(steps, strategy):
     """Wherever it stops: finite where an action can be taken in a state that was found, nan elsewhere."""
-    answer = estimate_model(gym.make("FrozenLake-v1"), 1.4, seed=1, max_steps=steps, strategy=strategy)
+    answer = estimate_model(gym.make("FrozenLake-v1"), 1.4, seed=2, max_steps=steps, strategy=strategy)
     model = answer.model
-    live = model.is_discovered & ~model.terminal
+    live = model.is_discovered[:16]
     assert 1 < live.sum() <= 11
     assert np.isnan(answer.eta).tolist() == [[not here] * 4 for here in live]
-    visited = model.visits.reshape(16, 4) > 0
+    visited = answer.collected.counts > 0
     assert np.all(answer.eta[live] >= np.where(visited[live], 0, 2))
     if steps is None:
         assert np.all(answer.eta[live] <= 1.4)
         table = gym.make("FrozenLake-v1").unwrapped.P
         for s, a in np.ndindex(16, 4):
             if live[s]:
-                p = np.zeros(16)
-                for mass, s_next, *_ in table[s][a]:
-                    p[s_next] += mass
-                assert np.abs(model.dense()[s, a] - p).sum() <= answer.eta[s, a]
+                p = np.zeros(len(model.states))
+                for mass, s_next, _, ended in table[s][a]:
+                    place = model.states.final(s_next) if ended else s_next
+                    if place >= 0:
+                        p[place] += mass
+                unseen = 1 - p.sum()
+                assert np.abs(model.dense()[s, a] - p).sum() + unseen <= answer.eta[s, a] + 1e-12
 
 
 def test_spaces_that_start_elsewhere():
@@ -337,7 +347,7 @@ def test_spaces_that_start_elsewhere():
 
     plain, shifted = (estimate_model(kind(RIVER), 1.2, seed=0) for kind in (TabularEnv, Shifted))
     assert shifted.eta.tolist() == plain.eta.tolist()
-    assert list(shifted.model.states) == [3, 4, 5, 6, 7, 8]
+    assert list(shifted.model.states) == [3, 4, 5, 6, 7, 8, None]  # the last is the reset
 
 
 # Bad input

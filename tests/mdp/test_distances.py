@@ -500,22 +500,35 @@ def test_optimistic_times_are_at_most_the_true_ones():
 
 
 def test_optimistic_times_of_states_never_found_and_of_resets():
-    """States 0 and 1; an episode ends in the final copy of 2, the reset leads to 0; 2 alive and 3 were never found.
-
-    What was never found may lead anywhere in a step.
-    """
+    """State 3 was never found, and may lead anywhere in a step; an episode ends in 2, the reset leads to 0."""
     model = EmpiricalModel(4, 2)
     model.allow_resets("terminal")
-    end, n = model.final(2), 100_000
-    for s, a, s_next in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, end), (model.states.reset, 0, 0)):
+    final, reset = model.final(2), model.states.reset
+    n = 100_000
+    for s, a, s_next in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, final), (final, 0, reset), (reset, 0, 0)):
         model.update(np.full(n, s), np.full(n, a), np.full(n, s_next))
-    times = optimistic_times(model, KL(0.1))  # of 0, 1, 2, 3 and the end
-    seen = np.array([0, 1, 4])
-    expected = [[0, 1, 2], [1, 0, 1], [1, 2, 0]]
-    np.testing.assert_allclose(times[np.ix_(seen, seen)], expected, rtol=1e-3)
+    times = optimistic_times(model, KL(0.1))
+    known = np.ix_([0, 1, 4], [0, 1, 4])  # the last is the ending: from there one step leads to the start
+    np.testing.assert_allclose(times[known], [[0, 1, 2], [1, 0, 1], [1, 2, 0]], rtol=1e-3)
     np.testing.assert_allclose(times[3], [1, 1, 1, 0, 1])
-    assert np.all(times[np.ix_(seen, [2, 3])] > 100)  # nothing led there in so many tries
+    assert np.all(times[[0, 1, 4], 3] > 100)  # nothing led there in so many tries
     assert np.all(np.isfinite(times))
+
+
+@pytest.mark.parametrize("cost", [0.5, 1.0, 3.0])
+def test_optimistic_times_with_resets_at_any_time(cost):
+    """0 -> 1 -> 2 -> 2, and resets lead to 0; what is not discovered may be the goal itself, at worst."""
+    model = EmpiricalModel(None, 1)
+    model.allow_resets("anytime")
+    model.reset_cost = cost
+    places, n = [model.locate(key) for key in "abc"], 100_000
+    for s, s_next in ((0, 1), (1, 2), (2, 2)):
+        model.update(np.full(n, places[s]), np.full(n, 0), np.full(n, places[s_next]))
+    model.update(np.full(n, model.states.reset), np.full(n, 0), np.full(n, places[0]))
+    times = optimistic_times(model, KL(0.1))
+    exact = np.array([[0, 1, 2], [cost, 0, 1], [cost, cost + 1, 0]])
+    assert np.all(times <= exact + 1e-9)
+    np.testing.assert_allclose(times, exact, rtol=1e-2)
 
 
 def test_optimistic_times_where_candidates_leave_no_way():
