@@ -108,7 +108,12 @@ def test_actions_whose_number_is_not_known():
     model.update(b, 2, a)
     transitions = np.column_stack(model.transitions()).tolist()
     assert transitions == [[a, 0, b, 1], [b, 2, a, 1]]
-    assert [model.enabled[model.rows.index(s, action)] for s, action in ((a, 0), (a, 2), (b, 0), (b, 2))] == [1, 0, 1, 1]
+    assert [model.enabled[model.rows.index(s, action)] for s, action in ((a, 0), (a, 2), (b, 0), (b, 2))] == [
+        1,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_a_bound_on_the_number_of_observations():
