@@ -3,6 +3,8 @@
 The registries are in tests/kinds.py and `gosprl.strategies.STRATEGIES`.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from kinds import NEEDS, SYSTEMS, Own, collector_of, river
@@ -11,7 +13,7 @@ import gosprl
 from gosprl.strategies import Guarded
 from gosprl.systems import Start
 
-STEPS = 240  # some combinations never end: a random walk on a lake with holes
+STEPS = 180  # some combinations never end: a random walk on a lake with holes
 
 
 def bits(result):
@@ -23,7 +25,9 @@ def bits(result):
     return [array.tobytes() for array in arrays], numbers, states, str(result.guarantee), dict(result.work)
 
 
+@cache
 def whole(kind, need, strategy):
+    """The run in one piece; several tests compare with it."""
     system = kind.make()
     return collector_of(kind, system, need, strategy).run(system, STEPS)
 
@@ -80,7 +84,7 @@ def test_ask_and_tell_are_the_run(combination, strategy):
         return collector.record.steps + collector.record.quits
 
     (s, offered), over = begin(), False
-    while not collector.done and made() < STEPS:
+    while made() < STEPS and not collector.done:
         a = collector.ask(s, offered)
         if a == gosprl.RESET:
             s, offered = begin()

@@ -190,12 +190,14 @@ class PracticalPlanner(Planner):
             self._plan = None
         if self._can_sample(s):
             return self._walk(self._plan or self._sampling, t)
-        if self._plan is None or self._plan.policy[s] < 0:
+        row = -1 if self._plan is None else int(self._plan.policy[s])
+        if row < 0 or not self.model.enabled[row]:  # or it was planned before it was known what s offers
             planned = self._new_plan(s, t)
             if isinstance(planned, GivenUp):
                 return planned
             self._plan = Attempt(planned.policy, self._no_goals, planned.limit, planned.horizon, sample=True)
             self._made = (self.model.mark(), self.need.unmet_states, self.need.version)
+        assert self._plan is not None
         return self._walk(self._plan, t)
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
