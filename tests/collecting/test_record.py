@@ -129,7 +129,9 @@ def test_a_transition_that_is_not_possible_is_not_noted(resets):
         with pytest.raises(GosprlError, match=words):
             write()
     if resets == "terminal":  # each candidate may be the end of an episode, others may not
-        with pytest.raises(GosprlError, match=r"^successors: \(s, a\) = \(0, 1\) led to state 2 at the end of an episode, "):
+        with pytest.raises(
+            GosprlError, match=r"^successors: \(s, a\) = \(0, 1\) led to state 2 at the end of an episode, "
+        ):
             record.step(1, 2, 0.5, True)
         record.step(0, 1, 0.5, True)
     record.step(1, 0, 0.5, False)
