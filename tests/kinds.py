@@ -177,3 +177,11 @@ COMBINATIONS = [
     for need, asked in NEEDS.items()
     if (asked.growing if kind.growing else asked.table)
 ]
+
+
+def collector_of(kind, system, need, strategy, seed=0, samples=None):
+    """As `collect` makes it; `samples` instead of what the need asks for."""
+    model, around = system.model(), kind.around(need.unseen)
+    around.prepare(model)
+    asked = system.requirement(need.make(model) if samples is None else samples, model)
+    return gosprl.Collector(need=asked, model=model, strategy=strategy, seed=seed, around=around)

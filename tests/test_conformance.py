@@ -5,21 +5,13 @@ The registries are in tests/kinds.py and `gosprl.strategies.STRATEGIES`.
 
 import numpy as np
 import pytest
-from kinds import NEEDS, SYSTEMS, Own, river
+from kinds import NEEDS, SYSTEMS, Own, collector_of, river
 
 import gosprl
 from gosprl.strategies import Guarded
 from gosprl.systems import Start
 
 STEPS = 240  # some combinations never end: a random walk on a lake with holes
-
-
-def collector_of(kind, system, need, strategy, seed=0):
-    """As `collect` makes it."""
-    model, around = system.model(), kind.around(need.unseen)
-    around.prepare(model)
-    asked = system.requirement(need.make(model), model)
-    return gosprl.Collector(need=asked, model=model, strategy=strategy, seed=seed, around=around)
 
 
 def bits(result):

@@ -55,7 +55,9 @@ class Collector(AskTell):
     rewards
         The least and the largest reward that the system may return; by default any finite number.
     resets, reset_cost, horizon, max_states, unseen
-        As in `gosprl.collect`, or all of them as `around`. With `model`, resets are by default those it was made for.
+        As in `gosprl.collect`. With `model`, resets are by default those it was made for.
+    around
+        All of these in one.
     **options
         The fields of the named strategy's dataclass.
 

@@ -91,6 +91,8 @@ class Record:
         model = self.model
         if terminated:
             return self._end(row, key, reward)
+        if not model.all_actions:
+            row = self._make_room(actions, row)
         s_next: int = model.states.live(key)
         if model.closed:
             model.check(row, s_next)
@@ -117,9 +119,7 @@ class Record:
 
     def arrive_at(self, key: Any, actions: Sequence[int] | None = None) -> int:
         """Return the live state of an observation, discovered if it is new."""
-        if actions and not self.model.all_actions:
-            self.flush()  # rows get other numbers
-            self.model.widen(1 + max(actions))
+        self._make_room(actions)
         s = self.model.locate(key, actions)
         self._take_size()
         self.need.take_offered(s)
@@ -127,6 +127,7 @@ class Record:
 
     def offer(self, s: int, actions: Sequence[int] | None) -> None:
         """Write which actions a discovered state offers now."""
+        self._make_room(actions)
         if self.model.offer(s, actions):
             self.need.take_offered(s)
 
@@ -140,6 +141,17 @@ class Record:
         """Write a transition that is no step: to the reset, or from there."""
         self.model.check(row, s_next)
         self._note(row, s_next, 0.0)
+
+    def _make_room(self, actions: Sequence[int] | None, row: int = 0) -> int:
+        """Have rows for these actions, where their number is not known; return the number that `row` has then."""
+        model, before = self.model, self.model.rows
+        if model.all_actions or not actions or max(actions) < model.num_actions:
+            return row
+        self.flush()  # rows get other numbers
+        model.widen(1 + max(actions))
+        self._take_size()
+        s = int(before.state[row])
+        return int(model.rows.ptr[s]) + row - int(before.ptr[s])
 
     def _take_size(self) -> None:
         """Let the need have as many states and rows as the model."""

@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from kinds import NEEDS, collector_of
 from walked import OPTIONS, REWARDING, RIVER, TOY, Drawn, Troubled, by_hand, everything, possible, ring, table_collector
 
 import gosprl
@@ -153,7 +154,7 @@ def test_a_question_stays_open_while_something_else_is_observed():
         (lambda c: c.ask(-1), "s: expected a state in 0..5, got -1"),
         (lambda c: c.ask(0.5), "s: expected whole numbers"),
         (lambda c: c.tell(0, 0, 0), r"tell: expected the \(s, a\) of the last ask\(\), nothing, got \(0, 0\)"),
-        (lambda c: c.observe(6, 0, 0), "s: expected states in 0..5, got 6"),
+        (lambda c: c.observe(6, 0, 0), "s: expected a state in 0..5, got 6"),
         (lambda c: c.observe(0, 2, 0), "a: expected actions in 0..1, got 2"),
         (lambda c: c.observe(0, 0, 9), "s_next: expected a state in 0..5, got 9"),
     ],
@@ -204,8 +205,8 @@ def test_actions_that_do_not_exist_are_never_asked_for():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "states, actions: both are needed"),
-        ({"states": 3}, "states, actions: both are needed"),
+        ({}, "actions: expected their number, or a mask"),
+        ({"states": 3}, "actions: expected their number, or a mask"),
         ({"states": 0, "actions": 1}, "states: expected a whole number >= 1, got 0"),
         ({"states": 2, "actions": 0}, "actions: expected a whole number >= 1, got 0"),
         ({"states": 2, "actions": np.ones((3, 1), dtype=bool)}, "actions: .* mask"),
@@ -354,7 +355,16 @@ def test_after_a_truncation_the_walk_does_not_go_on(truncated, after):
         assert strategy.calls == ["restart", 0]
     rows = np.column_stack(collector.model.transitions()).tolist()
     assert rows == [[0, 0, 1, 1], [after, 0, (after + 1) % 4, 1]]
-    assert collector.result().resets == 0
+    assert collector.result().resets == truncated
+
+
+def test_the_reset_after_a_truncation_is_a_sample_of_the_start():
+    collector = Collector(4, 1, [[0], [0], [0], [2]], seed=0)
+    collector.tell(0, collector.ask(0), 1, truncated=True)
+    collector.tell(3, collector.ask(3), 0)
+    model = collector.result().model
+    assert np.column_stack(model.transitions()).tolist() == [[0, 0, 1, 1], [3, 0, 0, 1]]
+    assert np.column_stack(model.starts()).tolist() == [[0, 1], [3, 1]]
 
 
 def test_a_goal_where_a_truncated_episode_begins_again_was_not_reached():
@@ -367,12 +377,14 @@ def test_a_goal_where_a_truncated_episode_begins_again_was_not_reached():
 
 
 def test_a_step_that_terminates_and_truncates_has_terminated():
-    collector = table_collector(3, 1, 2, seed=0)
+    collector = Collector(3, 1, 2, seed=0)
     collector.tell(0, collector.ask(0), 2, terminated=True, truncated=True)
     collector.ask(1)
     result = collector.result()
-    assert (result.resets, result.model.terminal.tolist()) == (1, [False, False, True])
-    assert np.column_stack(result.model.transitions()).tolist() == [[0, 0, 2, 1], [2, 0, 1, 1]]
+    assert (result.resets, result.model.terminal.tolist()) == (1, [False] * 3 + [True] * 2)
+    assert [result.model.states.kind(s) for s in (3, 4)] == ["reset", "final"]
+    assert np.column_stack(result.model.transitions()).tolist() == [[0, 0, 4, 1]]
+    assert np.column_stack(result.model.starts()).tolist() == [[0, 1], [1, 1]]
 
 
 def test_episodes_of_three_steps_by_hand_are_those_of_a_run():
@@ -463,12 +475,14 @@ def test_what_is_observed_may_let_a_need_grow_that_was_met():
 
 
 def test_what_is_observed_after_a_termination_is_no_reset():
-    collector = table_collector(3, 1, 2, seed=0)
+    collector = Collector(3, 1, 2, seed=0)
     collector.tell(0, collector.ask(0), 2, terminated=True)
     collector.observe(1, 0, 0)
     collector.ask(1)
-    assert np.column_stack(collector.model.transitions()).tolist() == [[0, 0, 2, 1], [1, 0, 0, 1], [2, 0, 1, 1]]
-    assert collector.result().resets == 1
+    result = collector.result()
+    assert np.column_stack(result.model.transitions()).tolist() == [[0, 0, 4, 1], [1, 0, 0, 1]]
+    assert np.column_stack(result.model.starts()).tolist() == [[0, 1], [1, 1]]
+    assert result.resets == 1
 
 
 # Runs on one system and on another
@@ -492,12 +506,12 @@ class Watched(Drawn):
 
 
 def test_a_run_goes_on_without_a_system_bit_for_bit(system_kind):
-    system = system_kind()
-    whole = gosprl.collect(system, 2, seed=1, max_steps=250)
+    around = {"resets": system_kind.resets, "reset_cost": system_kind.reset_cost, "horizon": system_kind.horizon}
+    around["resets"] = around["resets"] if system_kind.make().ends else None
+    whole = gosprl.collect(system_kind.make(), 2, seed=1, max_steps=250, **around)
     for n in (1, 2, 3, 10, 100):
-        system = system_kind()
-        model = system.model()
-        collector = Collector(model=model, need=system.requirement(2, model), seed=1)
+        system = system_kind.make()
+        collector = collector_of(system_kind, system, NEEDS["int"], "guarded", 1, samples=2)
         collector.run(system, max_steps=n)
         collector.run(max_steps=5)
         assert everything(collector.run(max_steps=250 - n - 5)) == everything(whole)
@@ -769,6 +783,9 @@ def test_what_was_found_stays_the_first():
 
 
 def test_a_terminating_reward_is_found_by_hand():
-    collector = table_collector(2, 1, 3, seed=0, threshold=0.5)
+    collector = Collector(2, 1, 3, seed=0, threshold=0.5)
     collector.tell(0, collector.ask(0), 1, 1.0, terminated=True)
-    assert (collector.done, collector.result().found) == (True, (0, 0, 1, 1.0, 1))
+    assert collector.done
+    result = collector.result()
+    assert result.found == (0, 0, 3, 1.0, 1)
+    assert (result.model.states.kind(3), result.model.states[3]) == ("final", 1)

@@ -468,7 +468,16 @@ def test_what_is_discovered_is_needed_once_it_is_looked_at():
     assert (need.pair.sum(), need.num_states(model)) == (0, 0)  # nothing changes by that
     assert need.update(model, np.empty(0, dtype=np.int64)).tolist() == [4, 5, 0, 1]
     assert (need.pair.tolist(), need.num_states(model)) == ([3, 3, 0, 0, 3, 3, 0, 0], 2)
-    model.end_in(3)
-    model.discover(3)  # a terminal state: nothing is needed of it
-    assert need.update(model, np.empty(0, dtype=np.int64)).tolist() == []
-    assert need.num_states(model) == 2
+
+
+def test_final_states_are_not_discovered_and_resets_are_needed_once_there_are_some():
+    model = EmpiricalModel(2, 2)
+    model.allow_resets("terminal")
+    need, nothing, reset = Discovered(3, model), np.empty(0, dtype=np.int64), int(model.rows.ptr[model.states.reset])
+    model.final(1)
+    model.update(model.states.reset, 0, 0)  # the start
+    assert (need.update(model, nothing).tolist(), need.num_states(model)) == ([], 0)
+    model.update(model.states.reset, 0, 0)
+    assert (need.update(model, nothing).tolist(), need.num_states(model)) == ([reset], 1)
+    assert need.update(model, nothing).tolist() == []
+    assert np.flatnonzero(need.pair).tolist() == [reset]

@@ -149,20 +149,25 @@ def test_the_limit_of_what_was_learnt_approaches_that_of_the_truth():
 
 @pytest.mark.parametrize("slippery", [False, True])
 def test_resets_cost_nothing_and_lead_nowhere_else(slippery):
-    """Against the plain program over what was seen: 5 visits at least of each action, resets as rows of cost 0."""
+    """Against the plain program over what was seen: 5 visits at least of each action and of the reset, which is free.
+
+    The first of the resets is the start.
+    """
     result = gosprl.collect(gymnasium.make("FrozenLake-v1", is_slippery=slippery), 5, seed=0)
     assert result.met
     assert result.resets > 0
-    seen, S = {}, 16
-    for s, a, s_next, n in zip(*result.model.transitions(), strict=True):
+    model = result.model
+    seen, S, reset = {}, model.rows.num_states, model.states.reset
+    for s, a, s_next, n in zip(*model.transitions(resets=True), strict=True):
         seen.setdefault((int(s), int(a)), np.zeros(S))[s_next] += n
-    ends = [bool(result.model.terminal[s]) for s, _ in seen]
+    ends = [bool(model.terminal[s]) for s, _ in seen]
+    least = [4 if s == reset else 0 if model.terminal[s] else 5 for s, _ in seen]
     flow = np.array([np.eye(S)[s] - n / n.sum() for (s, _), n in seen.items()]).T
     plain = linprog(
         np.append(np.where(ends, 0.0, 1.0), np.zeros(S)),
         A_eq=np.hstack([flow, np.eye(S)]),
         b_eq=np.eye(S)[0],
-        bounds=[(0 if end else 5, None) for end in ends] + [(0, None)] * S,
+        bounds=[(low, None) for low in least] + [(0, None)] * S,
     )
     assert result.limit == pytest.approx(plain.fun, rel=1e-6)
 
@@ -246,7 +251,7 @@ def test_a_result_is_a_snapshot_of_a_run(options):
 
 def test_a_result_is_a_snapshot_of_a_loop():
     """Episodes: terminal states and discovered ones are those of the moment."""
-    collector = table_collector(4, 2, 3, seed=0, threshold=5.0)
+    collector = Collector(4, 2, 3, seed=0, threshold=5.0)
     collector.tell(0, collector.ask(0), 1)
     first = collector.result()
     before = parts(first)
@@ -254,9 +259,9 @@ def test_a_result_is_a_snapshot_of_a_loop():
     collector.tell(2, collector.ask(2), 0, reward=9.0)
     second = collector.result()
     assert parts(first) == before
-    assert (first.stop, first.found, first.model.terminal.any()) == ("running", None, False)
-    assert (second.stop, second.model.terminal.tolist()) == ("found", [False, False, False, True])
-    assert (second.resets, second.model.discovered) == (1, [0, 1, 3, 2])
+    assert (first.stop, first.found, first.model.terminal.tolist()) == ("running", None, [False] * 4 + [True])
+    assert (second.stop, second.model.terminal.tolist()) == ("found", [False] * 4 + [True, True])
+    assert (second.resets, second.model.discovered) == (1, [0, 1, 2])
 
 
 def test_what_is_done_to_a_result_does_not_change_the_run():
