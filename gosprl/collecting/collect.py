@@ -9,6 +9,7 @@ from gosprl.collecting.result import Result
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.strategies.base import Strategy
 from gosprl.systems import System, as_system
 
 OF_COLLECTOR = ("states", "model", "rewards")
@@ -107,7 +108,15 @@ def collect(
         raise InputError(
             f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
         )
-    around = declared(walked, options.get("dynamics"), resets, reset_cost, horizon, max_states, unseen)
+    around = declared(
+        walked,
+        options.get("dynamics", getattr(strategy, "dynamics", None)),
+        resets,
+        reset_cost,
+        horizon,
+        max_states,
+        unseen,
+    )
     around.prepare(model)
     requirement = walked.requirement(need, model)
     collector = Collector(
