@@ -9,7 +9,6 @@ from gosprl.collecting.result import Result
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.strategies.base import Strategy
 from gosprl.systems import System, as_system
 
 OF_COLLECTOR = ("states", "model", "rewards")
