@@ -107,7 +107,15 @@ def collect(
         raise InputError(
             f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
         )
-    around = declared(walked, options.get("dynamics"), resets, reset_cost, horizon, max_states, unseen)
+    around = declared(
+        walked,
+        options.get("dynamics", getattr(strategy, "dynamics", None)),
+        resets,
+        reset_cost,
+        horizon,
+        max_states,
+        unseen,
+    )
     around.prepare(model)
     requirement = walked.requirement(need, model)
     collector = Collector(

@@ -76,7 +76,7 @@ for family in families:
 ends = [(k, n, budget) for n in (1, 7, 1000) for k in range(0, n + 1, 1 + n // 9) for budget in (0.01, 3.0, 80.0)]
 from gosprl.sets import visits_for_unseen
 growing = model.copy()
-growing.num_outcomes, growing.rank = None, np.arange(S, 0, -1)
+growing.max_states, growing.rank = None, np.arange(S, 0, -1)
 for family in families:
     intervals = family.intervals(growing)
     show("growing", intervals.lower, intervals.upper, intervals.each, intervals.total)

@@ -42,7 +42,7 @@ for system, sets in [(river, [None]), (model, families), (counted, families), (c
                 system.update(1, 1, 2)
             gosprl.plan(system, np.arange(6) == 3, costs=np.arange(1, 7), warm=plan, **options)
 growing = model.copy()
-growing.num_outcomes, growing.rank = None, np.arange(1, 7)
+growing.max_states, growing.rank = None, np.arange(1, 7)
 for source, family in ((model, gosprl.KL()), (growing, gosprl.KL()), (growing, gosprl.Bernstein(0.1, 0.5))):
     gosprl.plan(source, [0], confidence=family)
     gosprl.sets.visits_for_unseen(source, family, np.arange(12), 0.1)
@@ -58,7 +58,7 @@ for options in ({"scale": 0.03}, {"successors": grid}, {"dynamics": grid}, {"con
     gosprl.collect(grid, waves, strategy="gosprl", seed=0, max_steps=150, costs=np.linspace(1, 3, 16), **options)
 for strategy in ("guarded", "gosprl", "practical", "random", "zero_one_ucrl", "zero_rmax", "min_frequency"):
     gosprl.collect(grid, 2, strategy=strategy, seed=0, max_steps=300)
-    gosprl.collect(gymnasium.make("FrozenLake-v1"), 1, strategy=strategy, seed=0, max_steps=100)
+    gosprl.collect(gymnasium.make("FrozenLake-v1"), 9, strategy=strategy, seed=0, max_steps=100)
 rewarded = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
 gosprl.collect(rewarded, np.full((6, 2), 2), seed=0, threshold=0.9)
 

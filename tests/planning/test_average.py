@@ -296,7 +296,7 @@ def test_rows_that_are_off_are_not_taken(seed):
     rng = np.random.default_rng(seed)
     model = EmpiricalModel(4, 3)
     add_counts(rng, model, np.array([(s, a) for s in range(3) for a in range(3)]), 200)
-    model.end_in(3)
+    model.locate(3, (0,))  # which offers only its first action
     family, rewards = FAMILIES[2], rng.random(12)
     rewards[[10, 11]] = 5  # tempting
     problem = Problem.from_intervals(model.rows, family.intervals(model), [0])

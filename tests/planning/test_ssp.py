@@ -799,12 +799,15 @@ def test_a_pair_never_visited_can_go_anywhere():
 
 def test_a_terminal_state_has_only_its_reset():
     """Its other actions were never visited, but that does not mean that they can go anywhere: they do not exist."""
-    model = gosprl.EmpiricalModel.from_counts([0, 1], [0, 0], [1, 2], [10**6, 10**6], states=3, actions=2)
-    model.end_in(2)
-    plan = gosprl.plan(model, [1])
-    assert plan.policy[2] == 0
-    model.update([2] * 1000, [0] * 1000, [0] * 1000)  # the reset leads to 0, from where 1 is one step away
-    assert gosprl.plan(model, [1]).values[2] > 1.9
+    model = gosprl.EmpiricalModel(None, 2)
+    model.allow_resets("terminal")
+    a, b, end, reset = model.locate("a"), model.locate("b"), model.final("end"), model.states.reset
+    for s, s_next in ((a, b), (b, end), (reset, a)):
+        model.update([s] * 1000, [0] * 1000, [s_next] * 1000)
+    plan = gosprl.plan(model, [b])
+    assert plan.policy[[end, reset]].tolist() == [0, 0]
+    assert plan.values[end] == pytest.approx(1 + plan.values[reset])
+    assert 1.9 < plan.values[reset] <= 2  # the start is a, from where b is one step away
 
 
 def test_a_cap_of_zero_closes_a_row():

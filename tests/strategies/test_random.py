@@ -20,9 +20,9 @@ def test_every_existing_action_has_the_same_probability():
 
 def test_rows_that_cannot_be_taken_have_none():
     model = EmpiricalModel(2, 3)
-    model.end_in(1)
+    model.locate(1, (0, 2))
     attempt = Random().begin(model, None, np.random.default_rng(0)).attempt(0, 1)
-    assert np.allclose(attempt.policy, [1 / 3, 1 / 3, 1 / 3, 1, 0, 0])
+    assert np.allclose(attempt.policy, [1 / 3, 1 / 3, 1 / 3, 1 / 2, 0, 1 / 2])
 
 
 def test_actions_are_uniform_on_a_walk():

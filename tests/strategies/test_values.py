@@ -208,7 +208,7 @@ class Kept(Strategy):
     """Another strategy, with weak references to its planners."""
 
     def __init__(self, strategy, refs):
-        self.strategy, self.refs = strategy, refs
+        self.strategy, self.refs, self.dynamics = strategy, refs, strategy.dynamics
 
     def begin(self, model, need, rng):
         planner = self.strategy.begin(model, need, rng)
