@@ -293,6 +293,41 @@ def check_own_strategy(text):
     assert guarantees == ["none: the largest need first", "delta=0.1", "none: a random walk"]
 
 
+def check_cart_pole(text):
+    steps = one("^  steps ", text)[0]
+    resets = one("^  resets ", text)[0]
+    states = one("^  met .*for the (?=[0-9]+ states discovered)", text)[0]
+    rows = np.array(
+        [
+            [float(part) for part in re.findall(r"-?[0-9.]+", line.split("..")[1])]
+            for line in after("episodes ended", text)
+        ]
+    )  # samples, share of them that ended the episode, in percent
+    samples, ended = rows.T
+    assert len(rows) == 8
+    assert samples.sum() == steps == 20_000
+    assert states <= 1 * 3 * 8 * 3
+    # an episode ends by the fall, or after 500 steps, or where the run stops
+    falls = (samples * ended / 100).sum()
+    assert resets - steps / 500 - 1 <= falls + 0.001 * steps
+    assert falls <= resets + 1 + 0.001 * steps
+    assert np.all(ended[[0, 7]] > 5)  # the pole falls at 0.209, in the outer bins
+    assert np.all(ended[1:7] < 1)
+
+
+def check_mountain_car(text):
+    plain, held = text.split("Result\n")[1:]
+    assert re.search(r"met +True \(for the 2 states discovered, 6 pairs\)", plain)
+    entered, without = one("^   bins entered: ", text)
+    assert without == 2
+    steps = one("^  steps ", held)[0]
+    grid = [line.split() for line in held.splitlines() if "·" in line or re.match(r"^ +[0-9]+ +[0-9]+ ", line)]
+    assert [len(line) for line in grid] == [12] * 12
+    visits = [int(part) for line in grid for part in line if part != "·"]
+    assert (sum(visits), len(visits)) == (steps, entered)
+    assert entered > 100
+
+
 CHECKS = {name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")}
 
 
