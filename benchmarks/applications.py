@@ -14,9 +14,9 @@ from report import cells, clock, header, options, timed, write
 import gosprl
 from gosprl import applications
 from gosprl.applications.common import Walk
-from gosprl.applications.diameter import frequencies
 from gosprl.envs import make
 from gosprl.mdp.distances import optimistic_times
+from gosprl.model.loop import Loop
 from gosprl.strategies.guarded import Guarded
 
 CASES = (
@@ -109,7 +109,7 @@ def goal_table(names, need):
     for name in names:
         mdp = domain(name)
         model, family = gosprl.collect(mdp, need, seed=0).model, gosprl.KL(0.1)
-        hat = frequencies(model).hitting_times()
+        hat = Loop(model).frequencies().hitting_times()
         cold = [None]
 
         def one_by_one(model=model, family=family, cold=cold, S=mdp.num_states):

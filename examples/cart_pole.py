@@ -1,7 +1,7 @@
 """CartPole in bins: two of its four bounds are infinite, so observations are clipped before they are put into bins.
 
-Episodes end when the pole falls, in states that other episodes pass alive: an ending belongs to the transition. Prints what
-was collected, and how often the pole fell from each angle.
+Episodes end when the pole falls, in states that other episodes pass alive: an ending belongs to the transition. Prints
+what was collected, and how often the pole fell from each angle.
 """
 
 import sys

@@ -78,14 +78,21 @@ class Progress(_Reports):
             "steps": record.steps,
             "attempts": self._collector.attempts,
             "met": record.need.proportion_met,
+            "states": record.need.num_states,
+            "of_discovered": record.need.requirement.of_discovered,
             "rate": record.steps / self._seconds(),
         }
 
     def _line(self, status: dict[str, Any]) -> str:
         return (
-            f"{status['met']:7.1%} of states met  {status['steps']:>10,} steps  "
+            f"{status['met']:7.1%} of {states_of(status)} met  {status['steps']:>10,} steps  "
             f"{status['attempts']:>8,} plans  {status['rate']:>9,.0f} steps/s"
         )
+
+
+def states_of(status: dict[str, Any]) -> str:
+    """Return the states that a status speaks of, in words."""
+    return f"the {status['states']:,} states {'discovered' if status['of_discovered'] else 'known'}"
 
 
 class GoalProgress(_Reports):

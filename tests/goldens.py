@@ -4,7 +4,7 @@ CASES has the runs by name, `digest` what is kept of one, tests/data/goldens.jso
 
     python tests/goldens.py --check tests/data/goldens.json [--only TEXT]     names the runs that are not what they were
     python tests/goldens.py --write FILE [--only TEXT]                        writes what they are now
-    python tests/goldens.py --renew FILE [--only TEXT]                        the same, of EXCEPTIONS only, into the file
+    python tests/goldens.py --renew FILE [--only TEXT]                        the same, of EXCEPTIONS, into the file
 
 Only the public interface is used: collect, Collector, TabularMDP, envs, applications, what results have. All digests
 are those of the code before collecting was rebuilt around one engine, except for EXCEPTIONS. The numbers are those of

@@ -233,6 +233,20 @@ def check_rivals(text):
     assert rows["guarded"][0] < rows["gosprl"][0] < rows["random"][0]
 
 
+def check_mountain_car(text):
+    plain, held = (int(n) for n in re.findall(r"for the (\d+) states discovered", text))
+    assert plain == 2
+    assert one("bins entered", text)[0] == held > 100
+
+
+def check_cart_pole(text):
+    """The pole falls at large angles only."""
+    ended = [numbers(line.replace("..", " ").replace("%", ""))[-1] for line in after("episodes ended", text)]
+    assert len(ended) == 8
+    assert min(ended[0], ended[-1]) > 5
+    assert max(ended[2:6]) < 1
+
+
 def check_own_system(text):
     """14 pairs exist: a door everywhere, a move up but at the top, a move down but at the bottom."""
     assert re.search(r"met +True \(8 states, 14 pairs\)", text)
@@ -291,6 +305,41 @@ def check_own_strategy(text):
     assert rows["largest need, our own"][0] < rows["random"][0] / 5
     guarantees = [line[55:].strip() for line in lines]
     assert guarantees == ["none: the largest need first", "delta=0.1", "none: a random walk"]
+
+
+def check_cart_pole(text):
+    steps = one("^  steps ", text)[0]
+    resets = one("^  resets ", text)[0]
+    states = one("^  met .*for the (?=[0-9]+ states discovered)", text)[0]
+    rows = np.array(
+        [
+            [float(part) for part in re.findall(r"-?[0-9.]+", line.split("..")[1])]
+            for line in after("episodes ended", text)
+        ]
+    )  # samples, share of them that ended the episode, in percent
+    samples, ended = rows.T
+    assert len(rows) == 8
+    assert samples.sum() == steps == 20_000
+    assert states <= 1 * 3 * 8 * 3
+    # an episode ends by the fall, or after 500 steps, or where the run stops
+    falls = (samples * ended / 100).sum()
+    assert resets - steps / 500 - 1 <= falls + 0.001 * steps
+    assert falls <= resets + 1 + 0.001 * steps
+    assert np.all(ended[[0, 7]] > 5)  # the pole falls at 0.209, in the outer bins
+    assert np.all(ended[1:7] < 1)
+
+
+def check_mountain_car(text):
+    plain, held = text.split("Result\n")[1:]
+    assert re.search(r"met +True \(for the 2 states discovered, 6 pairs\)", plain)
+    entered, without = one("^   bins entered: ", text)
+    assert without == 2
+    steps = one("^  steps ", held)[0]
+    grid = [line.split() for line in held.splitlines() if "·" in line or re.match(r"^ +[0-9]+ +[0-9]+ ", line)]
+    assert [len(line) for line in grid] == [12] * 12
+    visits = [int(part) for line in grid for part in line if part != "·"]
+    assert (sum(visits), len(visits)) == (steps, entered)
+    assert entered > 100
 
 
 CHECKS = {name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")}

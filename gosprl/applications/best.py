@@ -82,6 +82,18 @@ class _Arms(Requirement):
         """Return the number of candidates at the start, those dropped among them."""
         return self._known
 
+    def as_of_now(self, model: EmpiricalModel) -> tuple[Ints, Ints, int]:
+        """With the states discovered since the last update, during the first look."""
+        if self.all_states or not self.looking:
+            return self.pair, self.state, self._known
+        state = self.state.copy()
+        state[model.discovered] = self.need
+        return np.where(self._looked_at(model, state > 0), LOOK, 0), state, len(model.discovered)
+
+    def _looked_at(self, model: EmpiricalModel, states: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the rows [R] of `states` [S] that the first look samples."""
+        return states[model.rows.state] & model.enabled & ~model.certain
+
     @abstractmethod
     def judge(self, model: EmpiricalModel) -> None:
         """Drop states, increase `need` or set `done`; called when all remaining states have their samples."""
@@ -103,7 +115,7 @@ class _Arms(Requirement):
         self._known = len(states)
         self.remaining[states] = True
         if not self.all_states:
-            self.pair[self.remaining[model.rows.state] & model.enabled & ~model.certain] = LOOK
+            self.pair[self._looked_at(model, self.remaining)] = LOOK
         return True
 
 

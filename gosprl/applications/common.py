@@ -117,23 +117,34 @@ class Rule(Requirement):
 
     def newly_counting(self, model: EmpiricalModel) -> Ints:
         """Add the rows of the states discovered since the last call to the counting rows, and return them [n]."""
+        states, rows = self._discovered(model)
+        self._seen = model.states.fixed if self.all_states else len(model.discovered)
+        self.counting[rows] = True
+        self._with_rows += states
+        return rows
+
+    def as_of_now(self, model: EmpiricalModel) -> tuple[Ints, Ints, int]:
+        """With the states discovered since the last update."""
+        states, rows = self._discovered(model)
+        pair = self.pair.copy()
+        if rows.size:
+            pair[rows] = self.demand(model, rows)
+        return pair, self.state, self._with_rows + states
+
+    def _discovered(self, model: EmpiricalModel) -> tuple[int, Ints]:
+        """Return how many states newly count, and their rows [n]."""
         ptr, reset = model.rows.ptr, model.states.reset
         if self.all_states:
             states = [] if self._seen else [*range(model.states.fixed)]
             parts = [np.arange(ptr[len(states)])]
-            self._seen = model.states.fixed
         else:
             states = model.discovered[self._seen :]
             parts = [np.arange(ptr[s], ptr[s + 1]) for s in states]
-            self._seen = len(model.discovered)
         parts += [np.arange(ptr[s], ptr[s + 1]) for s in model.aliased]
         if self.resets and reset >= 0 and not self.counting[ptr[reset]] and leads_back(model):
             states, parts = [*states, reset], [*parts, ptr[reset : reset + 1]]
         rows: Ints = np.unique(np.concatenate([NO_ROWS, *parts]))
-        rows = rows[model.enabled[rows] & ~model.certain[rows] & ~self.counting[rows]]
-        self.counting[rows] = True
-        self._with_rows += len(states)
-        return rows
+        return len(states), rows[model.enabled[rows] & ~model.certain[rows] & ~self.counting[rows]]
 
 
 def leads_back(model: EmpiricalModel) -> bool:

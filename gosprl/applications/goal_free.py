@@ -25,7 +25,8 @@ This holds for all costs and goals at once, and V_hat differs from the policy's 
 tight: it combines the largest distance with the largest row error.
 
 Where episodes end, steps and distances are those of a loop (`gosprl.model.loop`): a reset after an ending is a step of
-cost 1, a reset by choice one of cost `reset_cost`. D is measured in these, and costs are in [omega, C] times them. A goal is an observation: it is reached alive, or as the end of an episode. The certificate holds for sets of goals as for
+cost 1, a reset by choice one of cost `reset_cost`. D is measured in these, and costs are in [omega, C] times them. A
+goal is an observation: it is reached alive, or as the end of an episode. The certificate holds for sets of goals as for
 single ones, since V(i) - V(j) <= C D(i, j) does. It assumes that successors never seen are states discovered.
 """
 
@@ -218,8 +219,8 @@ class Explored(Answer):
         Parameters
         ----------
         goal
-            Index of a state in ``model.states``, live or final: the goal is its observation, whether the episode goes on
-            from there or ends.
+            Index of a state in ``model.states``, live or final: the goal is its observation, whether the episode goes
+            on from there or ends.
         costs
             Costs of a step, [S] or [S, A], in [c_min, 1]; by default 1.
 

@@ -1,22 +1,22 @@
 """Run an application, print its answer or a JSON object, save it, and exit with the documented status."""
 
 import json
-import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.progress import SpinnerColumn, TextColumn
 from rich.table import Table
 
 import gosprl
 from gosprl import applications
-from gosprl.cli.shared import facts, live, out, print_error, summary
+from gosprl.cli.shared import facts, live, out, outcome, plain, print_error, print_json, summary
 
 LISTED = 50  # the largest number of states whose policy is printed
 
@@ -34,6 +34,7 @@ class Request:
     save: Path | None
     force: bool
     as_json: bool
+    declared: dict[str, Any] = field(default_factory=dict)  # what the environment is like: resets, horizon and so on
 
 
 def run(
@@ -70,57 +71,57 @@ def run(
     walk = {key: getattr(request, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:
-            answer = application(request.system, progress=bar, **walk, **options)
+            answer = application(request.system, progress=bar, **walk, **request.declared, **options)
     except gosprl.CollectionError as error:
         _end_failed(request, error)
-    output = _ending(request, answer, answer.collected.seed) | _answered(answer) | more(answer)
-    shown = [facts(request.env, [*answer.lines(), *answer.ending()]), *([_per_state(output, listed)] if listed else [])]
+    output = outcome(request.env, answer.collected) | {"guarantee": str(answer.guarantee)} | _answered(answer)
+    shown, wrong = [facts(request.env, [*answer.lines(), *answer.ending()])], False
+    try:
+        output |= more(answer)
+        shown += [_per_state(output, listed, answer.collected.model)] if listed else []
+    except gosprl.InputError as error:  # known only now: of a goal that was not discovered
+        print_error(error)
+        wrong = True
     _print_and_save(request, output, shown)
-    raise typer.Exit(130 if answer.stop == "interrupted" else 0 if answer.reached else 1)
+    raise typer.Exit(2 if wrong else 130 if answer.stop == "interrupted" else 0 if answer.reached else 1)
 
 
 def _end_failed(request: Request, error: gosprl.CollectionError) -> NoReturn:
     """Print and save the samples collected before the run failed, and exit."""
     print_error(error)
     result = error.result
-    output = _ending(request, result, result.seed) | {"error": str(error)} | _transitions(result.model)
+    output = outcome(request.env, result) | {"error": str(error)} | _transitions(result.model)
     _print_and_save(request, output, [summary(request.env, result)])
     raise typer.Exit(2 if isinstance(error.__cause__, gosprl.InputError) else 1)
 
 
-def _ending(request: Request, ended: applications.Answer | gosprl.Result, seed: int | None) -> dict[str, Any]:
-    output = {"env": request.env, "steps": ended.steps, "stop": ended.stop, "guarantee": str(ended.guarantee)}
-    return {**output, "seed": seed}
-
-
 def _answered(answer: applications.Answer) -> dict[str, Any]:
     """Return the fields of an answer; a model is replaced by its transitions."""
-    output: dict[str, Any] = {}
-    for field in fields(answer):
-        value = getattr(answer, field.name)
+    output: dict[str, Any] = _observations(answer.collected.model)
+    for part in fields(answer):
+        value = getattr(answer, part.name)
         if isinstance(value, gosprl.EmpiricalModel):
             output |= _transitions(value)
-        elif field.name not in ("collected", "guarantee") and not field.name.startswith("_"):
-            output[field.name] = value
+        elif part.name not in ("collected", "guarantee") and not part.name.startswith("_"):
+            output[part.name] = value
     return output
 
 
 def _transitions(model: gosprl.EmpiricalModel) -> dict[str, Any]:
-    return dict(zip(("s", "a", "s_next", "count"), model.transitions(), strict=True))
+    return _observations(model) | dict(zip(("s", "a", "s_next", "count"), model.transitions(), strict=True))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can represent: lists for arrays, None for inf and nan."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _observations(model: gosprl.EmpiricalModel) -> dict[str, Any]:
+    """Return what state indices stand for, where they are not the states of a table.
+
+    `observations` has one entry for each index, null for the reset; `final` has the indices of endings.
+    """
+    if model.resets == "never" and not model.growing:
+        return {}
+    return {"observations": [plain(observation) for observation in model.states], "final": model.states.finals}
 
 
-def _per_state(output: dict[str, Any], listed: tuple[str, ...]) -> Table:
+def _per_state(output: dict[str, Any], listed: tuple[str, ...], model: gosprl.EmpiricalModel) -> Table:
     """Return a table of the `listed` entries of every state with a policy, at most LISTED states."""
     states = np.flatnonzero(output["policy"] >= 0)
     omitted = len(states) - LISTED
@@ -129,7 +130,7 @@ def _per_state(output: dict[str, Any], listed: tuple[str, ...]) -> Table:
     for title in ("state", *("action" if name == "policy" else name for name in listed)):
         table.add_column(title, justify="right")
     for s in states[:LISTED].tolist():
-        table.add_row(str(s), *(f"{output[name][s]:.4g}" for name in listed))
+        table.add_row(escape(model.states.name(s)), *(f"{output[name][s]:.4g}" for name in listed))
     return table
 
 
@@ -150,11 +151,13 @@ def _check_out(request: Request) -> None:
 
 def _print_and_save(request: Request, output: dict[str, Any], shown: list[Table]) -> None:
     if request.as_json:
-        print(json.dumps(_plain(output), allow_nan=False))
+        print_json(output)
     else:
         out.print(*shown, sep="")
     if request.save is None:
         return
+    if "observations" in output:  # as text, since they may be anything
+        output = output | {"observations": [json.dumps(observation) for observation in output["observations"]]}
     arrays: dict[str, Any] = {name: np.asarray(value) for name, value in output.items() if value is not None}
     try:
         with request.save.open("wb" if request.force else "xb") as file:

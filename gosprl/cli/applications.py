@@ -9,13 +9,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import gosprl
 from gosprl import _checks, applications
 from gosprl.applications.goal_free import row_costs
 from gosprl.cli.answers import Request, run
-from gosprl.cli.shared import AsJson, Env, MaxSteps, Seed, Settings, array, environment, exits, samples
+from gosprl.cli.shared import (
+    AsJson,
+    Env,
+    Horizon,
+    MaxStates,
+    MaxSteps,
+    ResetCost,
+    Resets,
+    Seed,
+    Settings,
+    Unseen,
+    array,
+    declared,
+    environment,
+    exits,
+    samples,
+)
 from gosprl.systems import as_system
 
 PANEL = "What the samples are for"
@@ -66,6 +83,11 @@ def find_treasure(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -80,7 +102,8 @@ def find_treasure(
     Example: `gosprl find-treasure FrozenLake-v1 --threshold 0.5 --need 20 --seed 0 --json`
     """
     system = _with_rewards(environment(env, settings), rewards, noise, needed=threshold is not None)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
     run("searching", request, applications.find_treasure, {"need": samples(need), "threshold": threshold})
 
 
@@ -104,6 +127,11 @@ def estimate_model(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -116,7 +144,8 @@ def estimate_model(
 
     Example: `gosprl estimate-model FrozenLake-v1 --eta 0.5 --norm max --seed 0 --json`
     """
-    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json, given)
     options = {"eta": eta, "norm": norm, "rule": rule, "alpha_b": alpha_b}
     run("estimating the model", request, applications.estimate_model, options)
 
@@ -133,6 +162,11 @@ def estimate_diameter(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -144,7 +178,8 @@ def estimate_diameter(
 
     Example: `gosprl estimate-diameter riverswim6 --epsilon 0.5 --rule certified --seed 0`
     """
-    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json, given)
     options = {"epsilon": epsilon, "rule": rule}
     run("estimating the diameter", request, applications.estimate_diameter, options)
 
@@ -162,7 +197,12 @@ def explore_all_goals(
     rule: Annotated[str, typer.Option(help="When to stop: certified (the sets prove it) or paper.")] = "certified",
     diameter: Annotated[float | None, typer.Option(help="The diameter of ENV or an upper bound, if known.")] = None,
     alpha: Annotated[float | None, typer.Option(help="The constant of the paper's rule, by default 1.")] = None,
-    goal: Annotated[int | None, typer.Option(help="Print the policy that goes to this state.")] = None,
+    goal: Annotated[
+        int | None,
+        typer.Option(
+            help="Print the policy that goes to this state: its number, or its place in the order of discovery."
+        ),
+    ] = None,
     costs: Annotated[
         Path | None,
         typer.Option(
@@ -174,6 +214,11 @@ def explore_all_goals(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -186,7 +231,8 @@ def explore_all_goals(
 
     Example: `gosprl explore-all-goals riverswim --set states=3 --epsilon 1 --c-min 0.5 --goal 2 --seed 0`
     """
-    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json, given)
     options = {
         "epsilon": epsilon,
         "c_min": c_min,
@@ -215,6 +261,11 @@ def learn_policy(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -227,7 +278,8 @@ def learn_policy(
     Example: `gosprl learn-policy riverswim6 --gamma 0.9 --epsilon 1 --seed 0`
     """
     system = _with_rewards(environment(env, settings), rewards, noise)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
     options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
     run("learning a policy", request, applications.learn_policy, options, listed=("policy", "lower", "upper"))
 
@@ -245,6 +297,11 @@ def best_state(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -259,7 +316,8 @@ def best_state(
     Example: `gosprl best-state FrozenLake-v1 --epsilon 0.2 --delta 0.05 --seed 0`
     """
     system = _with_rewards(environment(env, settings), rewards, noise)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
     run("comparing states", request, applications.best_state, {"budget": budget, "epsilon": epsilon})
 
 
@@ -273,6 +331,11 @@ def estimate_rewards(
     confidence: Sets = "kl",
     max_steps: MaxSteps = None,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     save: Out = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -284,7 +347,8 @@ def estimate_rewards(
     Example: `gosprl estimate-rewards riverswim6 --noise bernoulli --epsilon 0.2 --seed 0`
     """
     system = _with_rewards(environment(env, settings), rewards, noise)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json)
+    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
     run("estimating rewards", request, applications.estimate_rewards, {"epsilon": epsilon})
 
 
@@ -317,11 +381,13 @@ def _for_goal(
             raise gosprl.InputError("costs: expected --goal STATE as well")
         return lambda explored: {}, ()
     costs = None if file is None else array("costs", file)
-    rows = as_system(system).model().rows
-    target = _checks.index("goal", goal, rows.num_states, "a state")
-    row_costs(costs, rows, c_min)
+    model = as_system(system).model()
+    if not model.growing:  # otherwise the states are known only afterwards
+        rows = model.rows
+        _checks.index("goal", goal, rows.num_states, "a state")
+        row_costs(costs, rows, c_min, np.ones(len(rows)), (rows.num_states, rows.num_actions))
 
     def plans(explored: applications.Explored) -> dict[str, Any]:
-        return {"goal": target, "policy": explored.policy(target, costs), "values": explored.values(target, costs)}
+        return {"goal": goal, "policy": explored.policy(goal, costs), "values": explored.values(goal, costs)}
 
     return plans, ("policy", "values")

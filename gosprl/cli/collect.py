@@ -1,6 +1,5 @@
 """The verb `gosprl collect`."""
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +12,21 @@ import gosprl
 from gosprl.cli.shared import (
     AsJson,
     Env,
+    Horizon,
+    MaxStates,
     MaxSteps,
+    ResetCost,
+    Resets,
     Seed,
     Settings,
+    Unseen,
+    declared,
     environment,
     live,
     out,
+    outcome,
     print_error,
+    print_json,
     samples,
     summary,
 )
@@ -65,6 +72,11 @@ def collect(
         bool, typer.Option("--known", help="Plan with the true dynamics; nothing is learnt (our domains only).")
     ] = False,
     settings: Settings = None,
+    resets: Resets = None,
+    reset_cost: ResetCost = None,
+    horizon: Horizon = None,
+    max_states: MaxStates = None,
+    unseen: Unseen = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare with the fluid limit and a random walk (our domains only).")
     ] = False,
@@ -73,11 +85,14 @@ def collect(
     """Collect samples of every state-action pair, in as few steps as possible.
 
     Steps through ENV until every pair has been sampled NEED times; in a Gymnasium environment, every action of every
-    state discovered. Exit status 0 if the need was met, 1 if the run stopped before.
+    state discovered: then "met" speaks of these states only, and `unseen` says what may have been missed. Exit status 0
+    if the need was met, 1 if the run stopped before, 2 if an argument is wrong.
 
     Example: `gosprl collect four_room43 --need 10 --seed 0`
 
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --json`
+
+    Example: `gosprl collect Blackjack-v1 --need 3 --resets anytime --seed 0`
     """
     system = environment(env, settings)
     if known and not isinstance(system, gosprl.TabularMDP):
@@ -95,21 +110,21 @@ def collect(
         "planning": planning,
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options |= declared(resets, reset_cost, horizon, max_states, unseen)
+    wrong = False
     if known:
         options["dynamics"] = system
     try:
-        with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of states met"), total=1.0) as bar:
+        with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of {task.fields[states]} met"), total=1.0) as bar:
             result = gosprl.collect(
                 *(system, samples(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
             )
     except gosprl.CollectionError as error:
         print_error(error)
-        result = error.result
+        result, wrong = error.result, isinstance(error.__cause__, gosprl.InputError)
     if as_json:
-        keys = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen")
-        shown = {key: getattr(result, key) for key in keys} | {"guarantee": str(result.guarantee)}
         known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
-        print(json.dumps({"env": env, **shown, **known_limit}))
+        print_json(outcome(env, result) | known_limit)
     else:
         out.print(summary(env, result))
         if isinstance(system, gosprl.TabularMDP):
@@ -119,7 +134,7 @@ def collect(
                 _compare(system, samples(need), result, seed)
     if result.stop == "interrupted":
         raise typer.Exit(130)
-    raise typer.Exit(0 if result.met else 1)
+    raise typer.Exit(2 if wrong else 0 if result.met else 1)
 
 
 def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:

@@ -1,6 +1,5 @@
 """The verb `gosprl domains`: how hard the paper's domains are to sample."""
 
-import json
 from typing import Annotated, TypedDict
 
 import typer
@@ -8,7 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 import gosprl
-from gosprl.cli.shared import err, print_table
+from gosprl.cli.shared import err, print_json, print_table
 
 DOMAINS = (
     "riverswim6",
@@ -55,7 +54,7 @@ def domains(
         with err.status(name):
             rows.append(_bounds(name, mdp, need))
     if as_json:
-        print(json.dumps({"need": need, "domains": rows}))
+        print_json({"need": need, "domains": rows})
         return
     title = f"Collecting b(s,a) = {need} samples of every state-action pair"
     table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))

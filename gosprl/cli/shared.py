@@ -6,7 +6,9 @@ Ctrl-C.
 
 import functools
 import json
+import math
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,7 @@ from rich.progress import Progress, ProgressColumn, TextColumn
 from rich.table import Table
 
 import gosprl
+from gosprl.progress import states_of
 
 P = ParamSpec("P")
 
@@ -36,7 +39,55 @@ Settings = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of all random numbers.")]
 MaxSteps = Annotated[int | None, typer.Option(help="Stop after this many steps.")]
+EPISODES = "Environments that are not tables"
+Resets = Annotated[
+    str | None,
+    typer.Option(
+        metavar="terminal|never|anytime",
+        help="When ENV is reset. terminal (default): only when an episode ended. never: an ending is an error. "
+        "anytime: a reset is an action of every state, and plans use it where that is shorter.",
+        rich_help_panel=EPISODES,
+    ),
+]
+ResetCost = Annotated[
+    float | None,
+    typer.Option(
+        help="What a reset costs with --resets anytime, in steps (default 1): the larger, the fewer resets.",
+        rich_help_panel=EPISODES,
+    ),
+]
+Horizon = Annotated[int | None, typer.Option(help="Cut episodes off after this many steps.", rich_help_panel=EPISODES)]
+MaxStates = Annotated[
+    int | None,
+    typer.Option(
+        help="A bound on the number of observations, if their space has none. It makes confidence sets a little "
+        "smaller; a run that discovers more fails.",
+        rich_help_panel=EPISODES,
+    ),
+]
+Unseen = Annotated[
+    float | None,
+    typer.Option(
+        help="Go on until, at level delta, no pair discovered, nor the start, leads to anything never seen with a "
+        "larger probability than this. Without it, a run ends when the states discovered have their samples.",
+        rich_help_panel=EPISODES,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+def declared(
+    resets: str | None, reset_cost: float | None, horizon: int | None, max_states: int | None, unseen: float | None
+) -> dict[str, Any]:
+    """Return the options that declare what an environment is like, without those that were not given."""
+    given = {
+        "resets": resets,
+        "reset_cost": reset_cost,
+        "horizon": horizon,
+        "max_states": max_states,
+        "unseen": unseen,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def exits(command: Callable[P, None]) -> Callable[P, None]:
@@ -123,16 +174,28 @@ def array(name: str, file: Path) -> NDArray[Any]:
 
 @contextmanager
 def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """Show a live line if stderr is a terminal: the columns, then steps and plans; `total` is 1 for a bar."""
+    """Show a live line if stderr is a terminal: the columns, then steps and plans; `total` is 1 for a bar.
+
+    Columns can show the field `states`: the number of those known or discovered. The warning that "met" may say little
+    is left out: what the command prints says it.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="met for the .* states discovered")
+        with _live(*columns, total=total) as show:
+            yield show
+
+
+@contextmanager
+def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
     if not err.is_terminal:
         yield None
         return
     with Progress(*columns, TextColumn("{task.fields[numbers]}"), console=err, transient=True) as progress:
-        task = progress.add_task("", total=total, numbers="")
+        task = progress.add_task("", total=total, numbers="", states="the states")
 
         def show(status: dict[str, Any]) -> None:
             numbers = f"{status['steps']:,} steps, {status['attempts']:,} plans, {status['rate']:,.0f} steps/s"
-            progress.update(task, completed=status["met"], numbers=numbers)
+            progress.update(task, completed=status["met"], numbers=numbers, states=states_of(status))
 
         yield show
 
@@ -148,19 +211,43 @@ def facts(env: str, rows: list[tuple[str, str]]) -> Table:
 
 def summary(env: str, result: gosprl.Result) -> Table:
     """Return a table of the outcome of a collection."""
-    missing = int((result.unmet["needed"] - result.unmet["have"]).sum())
     return facts(
         env,
         [
-            ("met", f"{'yes' if result.met else 'no'}: {result.states} states, {result.pairs} pairs"),
-            ("missing", f"{missing:,} samples" if missing else ""),
-            ("given up", ", ".join(map(str, list(result.unreachable)[:10]))),
+            ("met", f"{'yes' if result.met else 'no'}: {result.about}"),
+            ("missing", f"{result.missing:,} samples" if result.missing else ""),
+            ("given up", ", ".join(result.named(s) for s in list(result.unreachable)[:10])),
             ("why", next(iter(result.unreachable.values()), "")),
             ("stop", result.stop),
             ("steps", f"{result.steps:,}"),
             ("plans", f"{result.attempts:,}"),
             ("resets", f"{result.resets:,}" if result.resets else ""),
             ("guarantee", str(result.guarantee)),
+            ("unseen", result.hidden if result.of_discovered else ""),
             ("limit", result.closeness),
         ],
     )
+
+
+def outcome(env: str, result: gosprl.Result) -> dict[str, Any]:
+    """Return the entries of a JSON object that all verbs have, for the outcome of a collection."""
+    keys = ("met", "steps", "attempts", "stop", "states", "pairs", "of_discovered", "seed", "resets", "unseen")
+    return {"env": env, **{key: getattr(result, key) for key in keys}, "guarantee": str(result.guarantee)}
+
+
+def print_json(output: dict[str, Any]) -> None:
+    """Print one JSON object: null for inf and nan, lists for arrays, text for what JSON has no word for."""
+    print(json.dumps(plain(output), allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can represent."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -51,8 +51,9 @@ def collect(
     max_steps
         Stop after so many steps.
     progress
-        True for a line on stderr, or a callable that is given a dict with `steps`, `attempts`, `met` (a proportion)
-        and `rate` (steps a second), at most ten times a second.
+        True for a line on stderr, or a callable that is given a dict with `steps`, `attempts`, `met` (a proportion of
+        `states`, the number of those known, or discovered if `of_discovered`) and `rate` (steps a second), at most ten
+        times a second.
     threshold
         Stop at the first reward above this; by default rewards stop nothing.
     key

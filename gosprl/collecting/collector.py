@@ -18,7 +18,7 @@ from gosprl.collecting.paths import Paths
 from gosprl.collecting.patience import Patience
 from gosprl.collecting.planners import Report, checked_report, checked_states
 from gosprl.collecting.record import ANY_REWARD, Record
-from gosprl.collecting.requirements import as_requirement
+from gosprl.collecting.requirements import Requirement, as_requirement
 from gosprl.collecting.result import Result, snapshot
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, InputError
@@ -108,7 +108,10 @@ class Collector(AskTell):
         around = around or Surroundings(resets, reset_cost, horizon, max_states, unseen)
         around.prepare(model)
         if self.strategy.successors is not None:
+            before = model.rows
             model.restrict(self.strategy.successors)  # before there are arrays of the model's size
+            if isinstance(need, Requirement) and model.rows is not before:
+                need.resize(model, model.rows.places(before))
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
         streams = np.random.SeedSequence(self.seed).spawn(2)
         self._system_rng = np.random.default_rng(streams[1])

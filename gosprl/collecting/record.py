@@ -235,7 +235,8 @@ class Record:
         self.curve.extend((step, (known - waived - unmet) / known) for step, unmet in events)
 
     def _bad_reward(self, row: int, reward: float) -> InputError:
-        (low, high), pair = self.rewards, self.model.rows.pair(row)
+        (low, high), (s, a) = self.rewards, self.model.rows.pair(row)
+        pair = f"({self.model.states.name(s)}, {a})"
         if not math.isfinite(reward):
             return InputError(f"rewards: expected finite numbers, got {reward} at (s, a) = {pair}")
         return InputError(

@@ -103,11 +103,20 @@ class Result:
         """Samples that are still needed, in all."""
         return sum((self.unmet["needed"] - self.unmet["have"]).tolist())
 
+    def named(self, state: int) -> str:
+        """Return a state as a message names it, by its observation; -1 is the reset."""
+        return "the reset" if state < 0 else f"state {self.model.states.name(state)}"
+
+    @property
+    def about(self) -> str:
+        """The states and pairs with a need, in words."""
+        states = f"for the {self.states} states discovered" if self.of_discovered else f"{self.states} states"
+        return f"{states}, {self.pairs} pairs"
+
     def __repr__(self) -> str:
         missing = f", {self.missing} samples missing" if self.missing else ""
-        of = f"for the {self.states} states discovered" if self.of_discovered else f"{self.states} states"
         lines = [
-            ("met", f"{self.met} ({of}, {self.pairs} pairs{missing})"),
+            ("met", f"{self.met} ({self.about}{missing})"),
             ("stop", self.stop),
             ("steps", f"{self.steps:,}"),
             ("attempts", f"{self.attempts:,}"),
@@ -119,11 +128,12 @@ class Result:
         if self.closeness:
             lines.append(("limit", self.closeness))
         if self.found:
-            lines.append(("found", "reward {3:g} at state {0}, action {1}".format(*self.found)))
+            where = f"{self.named(self.found.state)}, action {self.found.action}"
+            lines.append(("found", f"reward {self.found.reward:g} at {where}"))
         if self.resets:
             lines.append(("resets", f"{self.resets:,}"))
         if self.unreachable:
-            lines.append(("given up", ", ".join(f"state {s}" for s in list(self.unreachable)[:10])))
+            lines.append(("given up", ", ".join(self.named(s) for s in list(self.unreachable)[:10])))
         return "Result\n" + "\n".join(f"  {name:<10} {value}" for name, value in lines)
 
 

@@ -14,7 +14,7 @@ from gosprl.cli import applications as cli_applications
     ("arguments", "message"),
     [
         (["estimate-model", "nowhere", "--eta", 1], "'nowhere' is not one of our domains"),
-        (["estimate-model", "CartPole-v1", "--eta", 1], "observation_space: expected Discrete"),
+        (["estimate-model", "CartPole-v1", "--eta", 1], "observation_space: expected finitely many"),
         (["estimate-model", "riverswim", "--set", "length=6", "--eta", 1], "length: .*states"),
         (["estimate-model", "riverswim6"], "--eta"),
         (["estimate-model", "riverswim6", "--eta", "small"], "--eta"),
@@ -28,6 +28,8 @@ from gosprl.cli import applications as cli_applications
         (["estimate-model", "riverswim6", "--eta", 1, "--seed", -1], "seed: "),
         (["estimate-model", "riverswim6", "--eta", 1, "--max-steps", 0], "max_steps: "),
         (["estimate-model", "riverswim6", "--eta", 1, "--rewards", "x.npy"], "--rewards"),
+        (["estimate-model", "riverswim6", "--eta", 1, "--resets", "anytime"], "resets: expected None or 'never'"),
+        (["estimate-model", "FrozenLake-v1", "--eta", 1, "--unseen", 2], "unseen: expected a number strictly between"),
         (["estimate-diameter", "riverswim6", "--epsilon", -1], "epsilon: "),
         (["estimate-diameter", "riverswim6", "--epsilon", 1, "--rule", "best"], "rule: .*certified, doubling, paper"),
         (["explore-all-goals", "riverswim6", "--epsilon", 1], "c_min, theta: .*never reaches"),

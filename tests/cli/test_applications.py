@@ -45,6 +45,34 @@ def test_gymnasium_environments(verb):
     check(told, call(gym.make("FrozenLake-v1")), "FrozenLake-v1")
 
 
+def test_states_that_are_discovered_are_shown_as_observations(tmp_path):
+    """Hands of Blackjack: an index says nothing."""
+    arguments = ["estimate-model", "Blackjack-v1", "--eta", 1, "--max-steps", 400, "--seed", 0]
+    told = json_of(*arguments, "--max-states", 704, "--out", tmp_path / "hands.npz", status=1)
+    answer = applications.estimate_model(gym.make("Blackjack-v1"), 1, max_steps=400, seed=0, max_states=704)
+    states = answer.model.states
+    assert told["observations"] == [None if s == states.reset else list(states[s]) for s in range(len(states))]
+    assert told["final"] == states.finals
+    assert told["states"] == len(told["eta"]) == answer.model.num_states
+    with np.load(tmp_path / "hands.npz") as saved:
+        assert [json.loads(text) for text in saved["observations"]] == told["observations"]
+    printed = run(*arguments)
+    lacking = states.name(int(np.unique(answer.collected.unmet["state"])[0]))
+    assert f"missing samples of states {lacking}" in words(printed.stdout)
+    assert "guarantee delta=0.1, of the states discovered: every" in words(printed.stdout)
+
+
+def test_goals_among_states_that_are_discovered():
+    """Which states there are is known only afterwards: the answer is shown, even if the goal is none."""
+    arguments = ["explore-all-goals", "Blackjack-v1", "--epsilon", 9, "--c-min", 1, "--max-steps", 30, "--seed", 0]
+    told = json_of(*arguments, "--goal", 3, status=1)
+    assert len(told["policy"]) == told["states"]
+    done = run(*arguments, "--goal", 999, "--json")
+    assert done.exit_code == 2
+    assert "goal: expected a state in 0.." in done.stderr
+    assert json.loads(done.stdout)["steps"] == 30
+
+
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [

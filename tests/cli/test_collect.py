@@ -13,12 +13,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from notices import without_notice
+from typer.testing import CliRunner
 
 import gosprl
+from gosprl.cli import collect as cli_collect
+from gosprl.cli.app import app
 
 COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()", "collect"]
 RIVER = gosprl.envs.make("riverswim6")
-KEYS = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee")
+KEYS = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen", "of_discovered")
 
 
 def run(*arguments):
@@ -31,7 +34,7 @@ def answer(*arguments, status=0):
     assert done.returncode == status, done.stderr
     assert without_notice(done.stderr) == ""
     assert len(done.stdout.splitlines()) == 1
-    return json.loads(done.stdout)
+    return json.loads(done.stdout, parse_constant=pytest.fail)  # no NaN, no Infinity
 
 
 def check(told, result):
@@ -58,7 +61,8 @@ def test_a_gymnasium_environment_as_json():
     result = gosprl.collect(gym.make("FrozenLake-v1"), need=20, seed=0)
     told = answer("FrozenLake-v1", "--need", 20, "--seed", 0)
     check(told, result)
-    assert (told["met"], told["states"], told["pairs"]) == (True, 11, 44)
+    assert (told["met"], told["states"], told["pairs"], told["of_discovered"]) == (True, 11, 44, True)
+    assert told["guarantee"] == "delta=0.1, of the states discovered"
 
 
 @pytest.mark.parametrize(
@@ -91,12 +95,16 @@ def test_known_dynamics_are_said_so(strategy):
     assert (told["met"], told["guarantee"]) == (True, "known dynamics")
 
 
+few = pytest.mark.filterwarnings("ignore:met for the .* states discovered")  # a command says it in its own words
+
+
+@few
 def test_parameters_of_the_environment():
     told = answer("riverswim", "--set", "states=9", "--need", 2, "--seed", 1)
     check(told, gosprl.collect(gosprl.envs.make("riverswim", states=9), need=2, seed=1))
     assert (told["states"], told["pairs"]) == (9, 18)
-    told = answer("FrozenLake-v1", "--set", "is_slippery=false", "--set", "map_name=8x8", "--need", 1, "--seed", 1)
-    check(told, gosprl.collect(gym.make("FrozenLake-v1", is_slippery=False, map_name="8x8"), need=1, seed=1))
+    told = answer("FrozenLake-v1", "--set", "is_slippery=false", "--set", "map_name=8x8", "--need", 2, "--seed", 1)
+    check(told, gosprl.collect(gym.make("FrozenLake-v1", is_slippery=False, map_name="8x8"), need=2, seed=1))
     assert told["states"] == 53
 
 
@@ -106,6 +114,69 @@ def test_need_from_a_file(tmp_path, need):
     told = answer("riverswim6", "--need", tmp_path / "need.npy", "--seed", 0)
     check(told, gosprl.collect(gosprl.envs.make("riverswim6"), need=need, seed=0))
     assert (told["states"], told["pairs"]) == ((6, 11) if need.ndim == 2 else (5, 0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--unseen", "0.3"], {"unseen": 0.3}),
+        (["--resets", "anytime", "--reset-cost", "2.5"], {"resets": "anytime", "reset_cost": 2.5}),
+        (["--horizon", "7"], {"horizon": 7}),
+    ],
+)
+@few
+def test_what_an_environment_is_like(arguments, options):
+    told = answer("FrozenLake-v1", "--need", 5, "--seed", 0, *arguments)
+    check(told, gosprl.collect(gym.make("FrozenLake-v1"), need=5, seed=0, **options))
+    if "unseen" in options:
+        assert told["unseen"] <= 0.3
+
+
+def test_states_that_are_discovered():
+    """What may have been missed is said where "met" is; no warning repeats it."""
+    result = gosprl.collect(gym.make("Blackjack-v1"), need=5, seed=0, max_steps=2000, max_states=704)
+    arguments = ["Blackjack-v1", "--need", 5, "--seed", 0, "--max-steps", 2000, "--max-states", 704]
+    check(answer(*arguments, status=1), result)
+    done = run(*arguments)
+    said = " ".join(done.stdout.split())
+    assert f"met no: for the {result.states} states discovered, {result.pairs} pairs" in said
+    assert "unseen a pair visited may have next states never seen, of a probability up to" in said
+    done = run("FrozenLake-v1", "--need", 1, "--seed", 0)
+    assert done.returncode == 0
+    assert without_notice(done.stderr) == ""
+    assert re.search(r"met +yes: for the \d+ states discovered", done.stdout)
+
+
+def test_more_states_than_declared_exit_with_1_and_show_what_was_collected():
+    done = run("Blackjack-v1", "--need", 5, "--seed", 0, "--max-states", 20, "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["stop"], told["states"]) == (1, "failed", 20)
+    assert "max_states: expected at most 20 observations" in done.stderr
+
+
+class Fussy(gym.Env):
+    """Refuses its input after some steps."""
+
+    observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.made = 0
+        return 0, {}
+
+    def step(self, action):
+        self.made += 1
+        if self.made > 3:
+            raise gosprl.InputError("power: expected more of it")
+        return int(action), 0.0, False, False, {}
+
+
+def test_an_input_error_on_the_way_exits_with_2(monkeypatch):
+    """As the verbs of the applications do."""
+    monkeypatch.setattr(cli_collect, "environment", lambda name, settings: Fussy())
+    done = CliRunner().invoke(app, ["collect", "x", "--need", "9", "--seed", "0", "--json"])
+    assert done.exit_code == 2
+    assert "power: expected more of it" in done.stderr
+    assert (json.loads(done.stdout)["stop"], json.loads(done.stdout)["steps"]) == ("failed", 3)
 
 
 def test_nothing_needed():
@@ -179,7 +250,14 @@ def test_given_up_exits_with_1(strategy):
         (["riverswim6", "--known", "--confidence", "kl"], "known, confidence: known dynamics need no confidence sets"),
         (["riverswim6", "--known", "--confidence", "bernstein"], "known, confidence: "),
         (["FrozenLake-v1", "--compare"], "compare: expected one of our domains"),
-        (["CartPole-v1"], "observation_space: expected Discrete.*Box.*gymnasium.wrappers"),
+        (["FrozenLake-v1", "--resets", "always"], "resets: 'always' is not known; known are anytime, never, terminal"),
+        (["FrozenLake-v1", "--reset-cost", "0"], "reset_cost: expected a positive"),
+        (["FrozenLake-v1", "--horizon", "0"], "horizon: expected a whole number >= 1"),
+        (["FrozenLake-v1", "--unseen", "1"], "unseen: expected a number strictly between 0 and 1"),
+        (["FrozenLake-v1", "--max-states", "9"], "max_states: expected None where the number of states is known"),
+        (["riverswim6", "--resets", "anytime"], "resets: expected None or 'never' for a TabularMDP"),
+        (["riverswim6", "--horizon", "5"], "horizon: expected None for a TabularMDP"),
+        (["CartPole-v1"], "observation_space: expected finitely many.*Box.*gymnasium.wrappers"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

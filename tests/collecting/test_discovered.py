@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gosprl
-from gosprl import Collector, InputError, KL
+from gosprl import KL, Collector, InputError
 
 
 class Chain:

@@ -1,4 +1,4 @@
-"""Systems as they come, at small size: each is walked, nothing that never happened is counted, what is hidden is said."""
+"""Systems as they come, at small size: each is walked, no transition is made up, what is hidden is said."""
 
 import warnings
 
@@ -33,11 +33,10 @@ def test_no_transition_that_never_happened(name):
     """Of some 100 pairs tested at 0.01, at most 12 are rejected: more has a probability below 1e-8."""
     table = published(SYSTEMS[name]()[0])
     seen = frequencies(collected(name, 20, seed=1, max_steps=4000))
-    impossible, tested, rejected = compared(seen, table)
+    impossible, _, rejected = compared(seen, table)
     assert impossible == 0
     assert rejected <= 12
-    impossible, tested, rejected = compared(seen, exchanged(table))
-    assert impossible > 10
+    assert compared(seen, exchanged(table))[0] > 10
 
 
 def test_nothing_is_missed_with_unseen():

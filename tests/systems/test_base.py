@@ -61,7 +61,7 @@ def test_a_system_may_say_what_a_number_means():
         def requirement(self, need, model):
             return super().requirement(need // 2, model)
 
-    assert gosprl.collect(Halved(), 8, seed=0, max_steps=400).model.visits.min() == 4
+    assert gosprl.collect(Halved(), 8, seed=0, max_steps=400).counts.min() == 4
 
 
 def test_a_system_may_know_its_dynamics():

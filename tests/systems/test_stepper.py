@@ -104,8 +104,9 @@ def test_spaces_that_start_elsewhere():
     env = Env(spaces.Discrete(3, start=-5), spaces.Discrete(2, start=7), (-3, 1, False, False, {}), first=(-5, {}))
     stepper = Stepper(env)
     assert (stepper.space_size, stepper.first, stepper.num_actions) == (3, -5, 2)
-    assert stepper.reset() == Start(-5, None)
-    assert stepper.step(1) == Outcome(-3, 1.0, False, False, None)
+    assert stepper.reset() == Start(0, None)  # states are numbered from 0; the model tells observations
+    assert stepper.step(1) == Outcome(2, 1.0, False, False, None)
+    assert [stepper.model().states[i] for i in range(3)] == [-5, -4, -3]
     assert env.script.calls[-1] == ("step", 8)
 
 
