@@ -221,7 +221,7 @@ class Engine:
 
     def _end_if_over(self, attempt: Attempt, row: int, s: int | None, s_next: int) -> None:
         record, need, label = self.record, self.record.need, self.components
-        if len(attempt.limit) != len(record.model.rows):  # it is about fewer states than there are now
+        if record.looked_for or len(attempt.limit) != len(record.model.rows):  # or it is about fewer states than now
             record.flush()
             self.attempt = None
             return

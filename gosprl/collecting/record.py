@@ -63,10 +63,13 @@ class Record:
         self.curve: list[tuple[int, float]] = []  # (step, proportion of states met) at each change
         self._pending: list[tuple[int, int, float, int]] = []  # (row, s_next, reward, step) not yet counted
         self._fresh: dict[int, int] = {}  # how many of them by row
+        self._used = model.states.used
+        self.looked_for = False  # whether something was discovered since the last update, and that is needed
 
     def update_need(self) -> None:
         """Let the requirement look at what was recorded."""
         self.flush()
+        self.looked_for = False
         if self.need.update():
             self.curve.append((self.steps, self.need.proportion_met))
 
@@ -155,6 +158,10 @@ class Record:
 
     def _take_size(self) -> None:
         """Let the need have as many states and rows as the model."""
+        used = self.model.states.used
+        if used != self._used:  # the state that stood for what is not discovered is another now
+            self.looked_for = self.looked_for or bool(self.need.state[self._used] > 0)
+            self._used = used
         if len(self.need.pair) != len(self.model.rows):
             self.flush()
             self.need.resize()

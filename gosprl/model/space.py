@@ -209,6 +209,8 @@ class StateSpace:
     def costs(self, ending: float = 0.0, known: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the cost of each row [R]: a step costs 1, a chosen reset `reset_cost`, one after an ending `ending`.
 
+        With a positive `ending`, rows of states not in use have the least of these: they may turn out to be any.
+
         Parameters
         ----------
         ending
@@ -222,6 +224,8 @@ class StateSpace:
         if self.resets != "never":
             cost[self.certain] = self.reset_cost
             cost[self.terminal[self.rows.state]] = ending / 2  # to the reset, and from there
+            if ending > 0:
+                cost[self.rows.state >= self.states.used] = min(1.0, ending / 2, self.reset_cost)
         return cost
 
     def widen(self, actions: int) -> None:

@@ -182,7 +182,7 @@ class GosprlPlanner(Planner):
         if self._space is None:
             model = self.model
             S, R = model.rows.num_states, len(model.rows)
-            self._cost = self._costs()
+            self._cost, self._used = self._costs(), model.states.used
             self._space = Workspace(model, self.family)
             self.focus = Focus(self._space, self._cost) if self._can_focus() else None
             self._under = np.zeros(S, dtype=bool)  # [S] under-sampled and not given up
@@ -365,6 +365,9 @@ class GosprlPlanner(Planner):
         """Return (policy [S], goals [S], cost from s), by a focused plan if possible, else by a full one."""
         if callable(self.options.costs):
             self._cost = self._costs()
+        elif self._used != self.model.states.used:
+            self._cost[:] = self._costs()  # in place, for those that share it; costs only increase by a discovery
+        self._used = self.model.states.used
         key = int(self.rng.random() * 2**32) if self.options.random_ties else -1
         precision = self._precision(t)
         if self.prices is not None:
