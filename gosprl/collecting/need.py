@@ -253,7 +253,7 @@ class Need:
 
 
 def sampled_states(model: EmpiricalModel) -> NDArray[np.int64]:
-    """Return the state [R] that a sample of each row counts for: a chosen reset is none of the state it is chosen in."""
+    """Return the state [R] that a sample of each row counts for: a chosen reset is no sample of its state."""
     state, ptr = model.rows.state, model.rows.ptr
     if model.resets == "anytime":
         state = state.copy()
