@@ -102,6 +102,7 @@ def test_states_that_are_not_discovered_are_not_met(every_step, env):
                 short[s] = short.get(s, False) or visits < needed
         by_hand = 1 - np.mean(list(short.values()))
         assert status["met"] == pytest.approx(by_hand)
+        assert (status["states"], status["of_discovered"]) == (len(short), True)
         told.append(status["met"])
 
     result = collector.run(system, max_steps=40, progress=progress)
@@ -128,7 +129,7 @@ def test_true_writes_to_stderr(capsys, monkeypatch, eager, terminal):
     result = gosprl.collect(RIVER, 30, seed=0, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
-    last = f"{1:7.1%} of states met  {result.steps:>10,} steps"
+    last = f"{1:7.1%} of the 6 states known met  {result.steps:>10,} steps"
     if terminal:  # one line, written over
         assert err.startswith("\r")
         assert err.endswith("\n")
