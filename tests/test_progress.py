@@ -128,7 +128,7 @@ def test_true_writes_to_stderr(capsys, monkeypatch, eager, terminal):
     result = gosprl.collect(RIVER, 30, seed=0, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
-    last = f"{1:7.1%} of states met  {result.steps:>10,} steps"
+    last = f"{1:7.1%} of the 6 states known met  {result.steps:>10,} steps"
     if terminal:  # one line, written over
         assert err.startswith("\r")
         assert err.endswith("\n")

@@ -49,7 +49,7 @@ def by_name(result):
 
 
 def test_a_chain_is_walked_again_by_resets_at_any_time():
-    """Three visits of four rooms in a row: three walks through them, so two resets by choice; no others are possible."""
+    """Three visits of four rooms in a row: three walks through them, so two resets by choice."""
     system = Chain()
     result = gosprl.collect(system, 3, actions=1, resets="anytime", seed=0, max_steps=500)
     assert result.met
@@ -90,7 +90,7 @@ def test_no_episode_is_longer_than_the_horizon():
 
 
 def test_horizon_and_never_do_not_go_together():
-    with pytest.raises(InputError, match="^horizon, resets: "):
+    with pytest.raises(InputError, match=r"^horizon, resets: "):
         gosprl.collect(Chain(), 1, actions=1, horizon=3, resets="never")
 
 
@@ -137,7 +137,7 @@ def test_unseen_goes_on_until_the_caps_are_below():
 
 
 def test_all_contexts_that_are_likely_are_found():
-    """At level 0.1 no context of a probability above 0.2 may be missing: of many runs, nearly all have the first three."""
+    """At level 0.1 no context of a probability above 0.2 may be missing: nearly all runs have the first three."""
     runs = [gosprl.collect(Contexts(), 1, actions=2, seed=seed, unseen=0.2) for seed in range(20)]
     likely = {("context", c) for c in range(3)}
     assert sum(likely <= set(by_name(run)) for run in runs) >= 18
@@ -198,7 +198,7 @@ def test_a_dict_for_states_that_are_known():
     result = gosprl.collect(river, {0: 5, 3: {1: 2}}, seed=0)
     assert result.met
     assert (result.counts >= [[5, 5], [0, 0], [0, 0], [0, 2], [0, 0], [0, 0]]).all()
-    with pytest.raises(InputError, match="need: an observation: expected a state in 0..5, got 6"):
+    with pytest.raises(InputError, match=r"need: an observation: expected a state in 0\.\.5, got 6"):
         gosprl.collect(river, {6: 1})
 
 
@@ -290,5 +290,5 @@ def test_states_that_offer_now_this_now_that_are_named():
 
 @pytest.mark.parametrize("offer", [[], [5], [-1], ["a"]])
 def test_offers_that_make_no_sense(offer):
-    with pytest.raises(InputError, match="^actions: "):
+    with pytest.raises(InputError, match=r"^actions: "):
         Collector(actions=3, need=3, seed=0).ask("hall", offer)
