@@ -122,7 +122,7 @@ def test_a_bound_on_the_number_of_observations():
     model.locate("a")
     model.locate("b")
     model.locate("a")
-    with pytest.raises(GosprlError, match="^max_states: expected at most 2 observations, got another: 'c'"):
+    with pytest.raises(GosprlError, match=r"^max_states: expected at most 2 observations, got another: 'c'"):
         model.locate("c")
     assert model.num_outcomes == 2
     model = EmpiricalModel(None, 1)
@@ -168,7 +168,7 @@ def test_what_is_not_said_is_no_offer():
 
 @pytest.mark.parametrize("actions", [(0, 4), (-1,), ["left"], 2])
 def test_what_is_no_offer(actions):
-    with pytest.raises(InputError, match="^actions: expected indices of the actions that a state offers"):
+    with pytest.raises(InputError, match=r"^actions: expected indices of the actions that a state offers"):
         EmpiricalModel(None, 4).locate("a", actions)
 
 
@@ -204,5 +204,5 @@ def test_resets_at_any_time_are_rows_of_all_states_with_a_cost():
 def test_what_resets_cannot_be():
     model = EmpiricalModel(None, 2)
     model.allow_resets("terminal")
-    with pytest.raises(InputError, match="^resets: the model was begun with 'terminal', got 'anytime'"):
+    with pytest.raises(InputError, match=r"^resets: the model was begun with 'terminal', got 'anytime'"):
         model.allow_resets("anytime")
