@@ -233,20 +233,6 @@ def check_rivals(text):
     assert rows["guarded"][0] < rows["gosprl"][0] < rows["random"][0]
 
 
-def check_mountain_car(text):
-    plain, held = (int(n) for n in re.findall(r"for the (\d+) states discovered", text))
-    assert plain == 2
-    assert one("bins entered", text)[0] == held > 100
-
-
-def check_cart_pole(text):
-    """The pole falls at large angles only."""
-    ended = [numbers(line.replace("..", " ").replace("%", ""))[-1] for line in after("episodes ended", text)]
-    assert len(ended) == 8
-    assert min(ended[0], ended[-1]) > 5
-    assert max(ended[2:6]) < 1
-
-
 def check_own_system(text):
     """14 pairs exist: a door everywhere, a move up but at the top, a move down but at the bottom."""
     assert re.search(r"met +True \(8 states, 14 pairs\)", text)

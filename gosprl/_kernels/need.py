@@ -14,7 +14,7 @@ from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 class Ledger(NamedTuple):
     """The samples that are needed and missing. An item is a pair with a need, or a state with its own need."""
 
-    row_state: NDArray[np.int64]  # [R]
+    row_state: NDArray[np.int64]  # [R] the state that a sample of each row counts for: of a chosen reset, the reset
     pair: NDArray[np.int64]  # [R] samples needed of each row
     state: NDArray[np.int64]  # [S] samples needed of each state, with any action
     state_visits: NDArray[np.int64]  # [S] N(s)
@@ -37,7 +37,7 @@ def recount(ledger, row_ptr, visits, states):
         totals[MISSING] -= ledger.missing_samples[s]
         ledger.state_visits[s] = ledger.unmet_items[s] = ledger.missing_samples[s] = 0
         for r in range(row_ptr[s], row_ptr[s + 1]):
-            ledger.state_visits[s] += visits[r]
+            ledger.state_visits[s] += visits[r] if ledger.row_state[r] == s else 0
             ledger.unmet_items[s] += visits[r] < ledger.pair[r]
             ledger.missing_samples[s] += max(0, ledger.pair[r] - visits[r])
         ledger.unmet_items[s] += ledger.state_visits[s] < ledger.state[s]

@@ -120,6 +120,7 @@ class Engine:
             i = rules.drawn_row(0, end - begin, attempt.policy[begin:end].tolist(), self.rng.random())
             row = INVALID_ROW if i < 0 else begin + int(i)
         if begin <= row < end:
+            row = self._sample_instead(row) if need.of_states else row
             if self._offered is not None:
                 return self._offered_row(row)
             if record.model.enabled[row]:
@@ -140,6 +141,18 @@ class Engine:
         begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
         offered = [r for r in range(begin, end) if int(model.rows.action[r]) in self._offered]
         return min(offered, key=self.record.visits)
+
+    def _sample_instead(self, row: int) -> int:
+        """Return the row; instead of a reset, in a state that needs samples of any action, the one with fewest visits.
+
+        A reset is no sample, and where any action is, none is needed.
+        """
+        model, need, s = self.record.model, self.record.need, self.state
+        assert s is not None
+        if not model.certain[row] or need.state_visits[s] >= need.state[s]:
+            return row
+        begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
+        return min((r for r in range(begin, end) if model.enabled[r] and not model.certain[r]), key=self.record.visits)
 
     def any_row(self) -> int:
         """Return a row that the present state offers, the first of them."""

@@ -43,7 +43,7 @@ class Need:
         self.waived: dict[int, str] = {}  # states that nothing is asked of any more, and why
         self.unmet_waived = 0  # how many of them lack samples
         self.ledger = Ledger(
-            row_state=model.rows.state,
+            row_state=sampled_states(model),
             pair=np.zeros(R, dtype=np.int64),
             state=np.zeros(S, dtype=np.int64),
             state_visits=np.zeros(S, dtype=np.int64),
@@ -74,7 +74,7 @@ class Need:
         S, R, row = rows.num_states, len(rows), rows.places(self._rows)
         by_state = ("state", "state_visits", "unmet_items", "missing_samples", "credit_at")
         longer = {name: _padded(getattr(old, name), S) for name in by_state}
-        self.ledger = old._replace(row_state=rows.state, pair=scattered(old.pair, row, R), **longer)
+        self.ledger = old._replace(row_state=sampled_states(self._model), pair=scattered(old.pair, row, R), **longer)
         self._rows = rows
         self._name_arrays()
         if self._exact is not None:
@@ -250,6 +250,15 @@ class Need:
         out["needed"] = np.append(pair[short_rows], state[short_states])
         out["have"] = np.append(visits[short_rows], self.state_visits[short_states])
         return out
+
+
+def sampled_states(model: EmpiricalModel) -> NDArray[np.int64]:
+    """Return the state [R] that a sample of each row counts for: a chosen reset is no sample of its state."""
+    state, ptr = model.rows.state, model.rows.ptr
+    if model.resets == "anytime":
+        state = state.copy()
+        state[ptr[1:][np.diff(ptr) > 1] - 1] = model.states.reset  # the last row of a live state
+    return state
 
 
 def _padded(array: NDArray[Any], size: int) -> NDArray[Any]:

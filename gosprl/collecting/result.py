@@ -152,7 +152,8 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
     pair, state, num_states = need.asked()
     unmet = _unmet(model, need.unmet(), kept)
     had = scattered(collector.had, model.rows.places(collector.rows_had), len(model.rows))
-    had_of_states = np.bincount(model.rows.state, weights=had, minlength=model.rows.num_states).astype(np.int64)
+    samples = np.where(model.certain, 0, had)  # resets are none
+    had_of_states = np.bincount(model.rows.state, weights=samples, minlength=model.rows.num_states).astype(np.int64)
     live = ~model.terminal
     wanted = np.bincount(model.rows.state, weights=pair, minlength=model.rows.num_states) + state
     return Result(

@@ -57,11 +57,13 @@ def solve(
     law: NDArray[np.float64],
     escape: NDArray[np.float64] | None = None,
     basis: Any = None,
+    samples: NDArray[np.bool_] | None = None,
 ) -> Flow:
     """Return the program for rows with the given successors (`ptr` [R + 1], `succ`, `prob` [nnz]) and cost [R].
 
     `pair` [R] and `state` [S] are the need, `law` [S] that of the first state, `escape` [R] the mass that goes
-    anywhere, besides `prob`. `basis` is that of an earlier solution, used if it fits.
+    anywhere, besides `prob`. `basis` is that of an earlier solution, used if it fits. `samples` [R] are the rows that
+    count for the need of their state; None: all.
     """
     S, R = rows.num_states, len(rows)
     row = np.repeat(np.arange(R), np.diff(ptr))
@@ -93,7 +95,7 @@ def solve(
     if len(needed):
         number = np.full(S, -1)
         number[needed] = S + 1 + np.arange(len(needed))
-        counted = np.flatnonzero(number[rows.state] >= 0)
+        counted = np.flatnonzero((number[rows.state] >= 0) & (True if samples is None else samples))
         weight, times = _visits_per_departure(rows.state[counted], scale[counted], S)
         columns.append(counted)
         lines.append(number[rows.state[counted]])
@@ -146,7 +148,7 @@ def solve_model(
     cost = model.costs()
     law = np.zeros(model.rows.num_states)
     law[start] = 1.0
-    return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis)
+    return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis, ~model.certain)
 
 
 @dataclass(frozen=True, eq=False)

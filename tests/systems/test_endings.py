@@ -430,6 +430,21 @@ def test_a_step_that_terminates_and_truncates_has_terminated():
     assert split(result.model) == (env.transitions(), env.starts())
 
 
+@pytest.mark.parametrize("strategy", ["guarded", "gosprl", "practical", "random", "zero_one_ucrl", "min_frequency"])
+def test_a_reset_is_no_sample_of_the_state_it_is_chosen_in(strategy):
+    """Any action of the start will do, and a reset leads there at once: but it is no action."""
+    need = np.array([40, 0, 0])
+    env = Recorder(Table([[(1, False)], [(2, False)], [(2, False)]]))
+    result = gosprl.collect(env, need, seed=0, resets="anytime", reset_cost=0.1, strategy=strategy, max_steps=5000)
+    assert result.met
+    assert result.counts[0, 0] == sum(s == 0 for s, *_ in env.steps) == 40
+    assert result.counts.sum() == result.steps == len(env.steps)
+    assert result.resets == len(env.resets) - 1
+    if strategy in ("guarded", "gosprl", "practical"):
+        assert result.steps == 40
+        assert result.limit == pytest.approx(40 + 39 * 0.1, rel=0.01)
+
+
 # Numbering
 
 

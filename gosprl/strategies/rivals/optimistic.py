@@ -103,5 +103,5 @@ def gaps(model: EmpiricalModel, need: Need) -> NDArray[np.int64]:
     """
     state_of = model.rows.state
     pair, state = need.pair - model.visits, (need.state - need.state_visits)[state_of]
-    of_state = need.state[state_of] > 0
+    of_state = (need.state[state_of] > 0) & ~model.certain  # a reset is no sample
     return np.asarray(np.where(of_state, np.where(need.pair > 0, np.maximum(pair, state), state), pair))
