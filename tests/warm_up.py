@@ -28,4 +28,3 @@ def test_everything_compiles():
     applications.learn_policy(paid, 0.5, 0.9, seed=0, max_steps=50)
     applications.estimate_rewards(paid, 0.5, seed=0, max_steps=50)
     print(f"compiled kernels ready after {time.perf_counter() - begin:.0f} s")
-
