@@ -1,5 +1,7 @@
 """Simulated MDPs as systems: in plain Python, as a user would write one, and compiled, but silent about the graph."""
 
+from copy import copy
+
 import numpy as np
 
 from gosprl import EmpiricalModel
@@ -36,9 +38,7 @@ class Stepped(System):
 class Untold(Tabular):
     """A simulated MDP, walked compiled, that tells nothing of its graph: what cannot be reached has to be found out."""
 
-    def components(self):
-        return None
-
-    def _dynamics(self):
-        dynamics = super()._dynamics()
-        return dynamics._replace(component=np.zeros_like(dynamics.component))
+    def __init__(self, mdp):
+        untold = copy(mdp)
+        untold.components = lambda: np.zeros(mdp.num_states, dtype=np.int64)
+        super().__init__(untold)

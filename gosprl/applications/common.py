@@ -300,12 +300,13 @@ class Walk:
                 check_rewards(walked.mdp)
         model = walked.model()
         given = {name: self.options[name] for name in OF_EPISODES if name in self.options}
-        around = declared(walked, self.options.get("dynamics"), **given)
+        options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
+        strategy = strategies.make(options.pop("strategy", "guarded"), options)
+        around = declared(walked, strategy.dynamics, **given)
         around.prepare(model)
         rule = rule_of(model, walked.all_states and not model.growing)
         allowed = (0.0, 1.0) if rewards else ANY_REWARD
-        options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
-        collector = Collector(need=rule, seed=self.seed, model=model, rewards=allowed, around=around, **options)
+        collector = Collector(need=rule, strategy=strategy, seed=self.seed, model=model, rewards=allowed, around=around)
         collector.walk(walked, self.max_steps, self.progress)
         result = collector.last_result()
         if isinstance(rule, Rule):

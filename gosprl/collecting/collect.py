@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from gosprl import strategies
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
 from gosprl.collecting.surroundings import Surroundings
@@ -107,25 +108,17 @@ def collect(
         raise InputError(
             f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
         )
-    around = declared(
-        walked,
-        options.get("dynamics", getattr(strategy, "dynamics", None)),
-        resets,
-        reset_cost,
-        horizon,
-        max_states,
-        unseen,
-    )
+    chosen = strategies.make(strategy, options)
+    around = declared(walked, chosen.dynamics, resets, reset_cost, horizon, max_states, unseen)
     around.prepare(model)
     requirement = walked.requirement(need, model)
     collector = Collector(
         *(None, None, requirement),
-        strategy=strategy,
+        strategy=chosen,
         seed=seed,
         model=model,
         threshold=threshold,
         around=around,
-        **options,
     )
     collector.walk(walked, max_steps, progress)
     result = collector.last_result()

@@ -50,7 +50,7 @@ class Engine:
         self.made = 0
         self.broken = True
         self.interrupted = False
-        self.components: NDArray[np.int64] | None = None  # [S] of a system that knows them: `System.components`
+        self.components: NDArray[np.int64] | None = None  # [S] of the true dynamics, if known
         self._offered: Sequence[int] | None = None  # the actions offered now, in a state that does not always do that
         self._moved = False  # whether the attempt made a transition, be it a reset
         self._rows_of_policy = True

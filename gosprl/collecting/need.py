@@ -72,9 +72,15 @@ class Need:
         """Take over the model's number of states and rows; nothing is asked of the new ones yet."""
         old, rows = self.ledger, self._model.rows
         S, R, row = rows.num_states, len(rows), rows.places(self._rows)
-        by_state = ("state", "state_visits", "unmet_items", "missing_samples", "credit_at")
-        longer = {name: _padded(getattr(old, name), S) for name in by_state}
-        self.ledger = old._replace(row_state=sampled_states(self._model), pair=scattered(old.pair, row, R), **longer)
+        self.ledger = old._replace(
+            row_state=sampled_states(self._model),
+            pair=scattered(old.pair, row, R),
+            state=_padded(old.state, S),
+            state_visits=_padded(old.state_visits, S),
+            unmet_items=_padded(old.unmet_items, S),
+            missing_samples=_padded(old.missing_samples, S),
+            credit_at=_padded(old.credit_at, S),
+        )
         self._rows = rows
         self._name_arrays()
         if self._exact is not None:

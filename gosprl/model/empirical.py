@@ -60,8 +60,6 @@ class EmpiricalModel(StateSpace):
     rank
         [S] the place, from 1, in the order of discovery, of each state with rows to learn; read if `num_outcomes` is
         None.
-    certain
-        Mask [R] of the rows whose one stored successor is known to be the only one; None: there are none.
     enabled
         Mask [R] of the rows that can be taken, as far as is known.
     discovered
@@ -126,8 +124,9 @@ class EmpiricalModel(StateSpace):
         other = copy(self)
         other._counts = self._counts._replace(**{name: part.copy() for name, part in self._counts._asdict().items()})
         other.discovered = self.discovered.copy()
-        for name in ("enabled", "certain", "terminal", "is_discovered", "rank", "states", "aliased"):
-            setattr(other, name, getattr(self, name).copy())
+        other.enabled, other.certain, other.terminal = self.enabled.copy(), self.certain.copy(), self.terminal.copy()
+        other.is_discovered, other.rank = self.is_discovered.copy(), self.rank.copy()
+        other.states, other.aliased = self.states.copy(), self.aliased.copy()
         return other
 
     def arrangement(self) -> Arrangement:
@@ -145,10 +144,9 @@ class EmpiricalModel(StateSpace):
         other = copy(self)
         other.rows = rows_of(self.rows, kept, self.num_actions)
         other.states = self.states.arranged(states.tolist())
-        for name in ("enabled", "certain"):
-            setattr(other, name, getattr(self, name)[rows])
-        for name in ("terminal", "is_discovered", "rank"):
-            setattr(other, name, getattr(self, name)[states])
+        other.enabled, other.certain = self.enabled[rows], self.certain[rows]
+        other.terminal, other.is_discovered = self.terminal[states], self.is_discovered[states]
+        other.rank = self.rank[states]
         other.discovered = place[self.discovered].tolist()
         other.aliased = set(place[list(self.aliased)].tolist())
         ptr, succ, number, first = self.stored(rows)
@@ -157,8 +155,8 @@ class EmpiricalModel(StateSpace):
         counts.length[:] = length
         counts.succ[: len(succ)], counts.number[: len(succ)], counts.first[: len(succ)] = place[succ], number, first
         counts.scalars[_kernels.CLOSED] = self._counts.scalars[_kernels.CLOSED]
-        for name in ("visits", "reward_sum", "reward_sq"):
-            getattr(counts, name)[:] = getattr(self._counts, name)[rows]
+        counts.visits[:] = self._counts.visits[rows]
+        counts.reward_sum[:], counts.reward_sq[:] = self._counts.reward_sum[rows], self._counts.reward_sq[rows]
         changed = np.flatnonzero(self._counts.time[rows] > 0)
         _kernels.touch_many(counts, changed[np.argsort(self._counts.time[rows][changed])])
         return other

@@ -40,17 +40,20 @@ def empty(capacity: NDArray[np.int64]) -> "Counts":
 def with_larger_pool(counts: "Counts", length: int) -> "Counts":
     """Return the counts with a pool at least twice as large, so that a row of `length` successors can double."""
     extra = max(len(counts.succ), 4 * length + 64)
-    pools = {name: np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)]) for name, pool in _parts(counts, POOLS)}
-    return counts._replace(**pools)
+    succ, number, first = (
+        np.concatenate([pool, np.zeros(extra, dtype=pool.dtype)]) for pool in (counts.succ, counts.number, counts.first)
+    )
+    return counts._replace(succ=succ, number=number, first=first)
 
 
 def with_more_rows(counts: "Counts", row: NDArray[np.int64], size: int) -> "Counts":
     """Return counts of `size` rows, where the rows so far have the numbers `row` [R]; the others have no visits."""
     from gosprl._kernels import NEWEST
 
-    by_row = [name for name in counts._fields if name not in (*POOLS, "scalars")]
     parts = {}
-    for name, part in _parts(counts, by_row):
+    for name, part in counts._asdict().items():
+        if name in (*POOLS, "scalars"):
+            continue
         parts[name] = np.full(size, EMPTY.get(name, 0), dtype=part.dtype)
         parts[name][row] = part
     for name in ("newer", "older"):  # these are rows themselves
@@ -68,7 +71,3 @@ def stored(counts: "Counts", rows: NDArray[np.int64] | None) -> Stored:
     ptr = np.concatenate([[0], np.cumsum(length)])
     slot = np.repeat(start - ptr[:-1], length) + np.arange(ptr[-1])
     return ptr, counts.succ[slot], counts.number[slot], counts.first[slot]
-
-
-def _parts(counts: "Counts", names: "list[str] | tuple[str, ...]") -> "list[tuple[str, NDArray[np.generic]]]":
-    return [(name, getattr(counts, name)) for name in names]

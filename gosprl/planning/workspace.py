@@ -122,7 +122,7 @@ class Workspace:
 
 
 def _copies(sets: Any) -> dict[str, NDArray[Any]]:
-    return {name: getattr(sets, name).copy() for name in WRITTEN}
+    return {name: part.copy() for name, part in sets._asdict().items() if name in WRITTEN}
 
 
 def as_sets(rows: Rows, intervals: Intervals, family: Confidence | None = None) -> "Sets":

@@ -49,11 +49,14 @@ class GivenUp:
 class Planner(ABC):
     """Base class of planners: a strategy in one run. A planner of your own defines `attempt`."""
 
-    may_give_up: bool = True  # whether `attempt` may ever return GivenUp
-
     @abstractmethod
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
         """Return the next attempt, in state s at time t (the number of the next step, from 1)."""
+
+    @property
+    def may_give_up(self) -> bool:
+        """Whether `attempt` may ever return `GivenUp`."""
+        return True
 
     def restart(self) -> None:
         """Forget the last attempt: the walk does not continue from its last state, or counts were added."""

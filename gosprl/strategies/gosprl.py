@@ -192,7 +192,7 @@ class GosprlPlanner(Planner):
         return self._space
 
     @property
-    def may_give_up(self) -> bool:  # type: ignore[override]
+    def may_give_up(self) -> bool:
         """False only with open sets of this library, which have a path to every state, and without `reach`."""
         opened = isinstance(self.family, (Bernstein, KL)) and not self.model.closed
         return self.options.reach is not None or not opened

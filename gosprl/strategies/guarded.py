@@ -181,7 +181,7 @@ class GuardedPlanner(Planner):
         self._values, self._limit, self._valued_goals = None, None, (-1, -1)
 
     @property
-    def may_give_up(self) -> bool:  # type: ignore[override]
+    def may_give_up(self) -> bool:
         """Whether certified attempts may give up."""
         return self.certified.may_give_up
 

@@ -164,7 +164,7 @@ class PracticalPlanner(Planner):
             self._certifier.resize()
 
     @property
-    def may_give_up(self) -> bool:  # type: ignore[override]
+    def may_give_up(self) -> bool:
         """True with `reach`, or if the paths' sets may have no path to a goal."""
         return self._certifier is not None or self._paths.may_give_up
 

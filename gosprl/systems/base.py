@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gosprl.collecting.outcome import Outcome, Start
 from gosprl.collecting.requirements import Requirement, as_requirement
@@ -32,7 +31,8 @@ class System(ABC):
     block
         Steps between two looks at the clock, at Ctrl-C and at the budget.
     mdp
-        The true dynamics, if the system tells them: results then compare with the fluid limit.
+        The true dynamics, if the system tells them: results then compare with the fluid limit, and states without a
+        path are given up at once.
     """
 
     all_states: bool = True
@@ -58,14 +58,6 @@ class System(ABC):
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
         """Return what `collect(system, need)` means by `need`."""
         return as_requirement(need, model)
-
-    def components(self) -> NDArray[np.int64] | None:
-        """[S] labels: states with the same label can be reached from each other. None if that is not known."""
-        return None
-
-    def reachable(self, s: int) -> NDArray[np.bool_]:
-        """[S] which states can be reached from s; asked only of systems that know their components."""
-        raise NotImplementedError(f"{type(self).__name__} has components() and needs reachable() as well")
 
     def follow(self, engine: "Engine", steps: int) -> None:
         """Follow the engine's attempt until it ends, or for at most `steps` steps.

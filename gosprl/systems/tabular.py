@@ -64,15 +64,6 @@ class Tabular(System):
         self._state = int(mdp.succ[last])
         return Outcome(self._state, reward)
 
-    def components(self) -> NDArray[np.int64] | None:
-        """[S] strongly connected components; None if there is only one."""
-        label = self.mdp.components()
-        return label if label.any() else None
-
-    def reachable(self, s: int) -> NDArray[np.bool_]:
-        """[S] which states can be reached from s."""
-        return self.mdp.reachable(s)
-
     def follow(self, engine: Engine, steps: int) -> None:
         """Follow the engine's attempt in compiled code: the same steps as `Engine.follow` makes one by one."""
         from gosprl import _kernels

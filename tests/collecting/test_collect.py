@@ -366,11 +366,11 @@ def test_another_system_may_have_another_graph(start):
 
 def test_a_system_of_ones_own_may_know_its_graph():
     class Knowing(Drawn):
-        def components(self):
-            return self.table.components()
+        ends = False
 
-        def reachable(self, s):
-            return self.table.reachable(s)
+        def __init__(self, mdp):
+            super().__init__(mdp)
+            self.mdp = mdp
 
     for mdp, need in ((ISLAND, 3), (DOOR, [5, 2, 2, 2])):
         own, simulated = (gosprl.collect(system, need, seed=0) for system in (Knowing(mdp), mdp))

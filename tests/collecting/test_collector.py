@@ -600,7 +600,7 @@ def test_a_wrong_system_is_refused_after_steps_too(system):
 
 
 class Gone(Watched):
-    """Cannot be seeded, or does not say what its components are."""
+    """Cannot be seeded, or cannot say what its dynamics are."""
 
     def __init__(self, mdp, fails):
         super().__init__(mdp)
@@ -611,12 +611,14 @@ class Gone(Watched):
             raise OSError("no connection")
         super().seed(rng)
 
-    def components(self):
-        if self.fails == "components":
+    @property
+    def ends(self):
+        if self.fails == "ends":
             raise OSError("no connection")
+        return False
 
 
-@pytest.mark.parametrize("fails", ["seed", "components"])
+@pytest.mark.parametrize("fails", ["seed", "ends"])
 def test_a_system_that_cannot_be_taken_over(fails):
     first, other, collector = Watched(RIVER), Gone(RIVER, fails), table_collector(6, 2, 20, seed=0)
     collector.run(first, max_steps=10)

@@ -5,7 +5,7 @@ import pytest
 from walked import RIVER
 
 import gosprl
-from gosprl import CollectionError, EmpiricalModel, InputError
+from gosprl import EmpiricalModel, InputError
 from gosprl.systems import Outcome, System, Tabular, as_system
 
 
@@ -47,15 +47,6 @@ def test_an_outcome_has_defaults():
     assert Outcome(3, 1.0, truncated=True) == (3, 1.0, False, True, None)
 
 
-def test_components_need_what_can_be_reached():
-    class Half(Least):
-        def components(self):
-            return np.array([0, 0, 0, 0, 1])
-
-    with pytest.raises(CollectionError, match=r"Half has components\(\) and needs reachable\(\) as well"):
-        gosprl.collect(Half(), 2, seed=0)
-
-
 def test_a_system_may_say_what_a_number_means():
     class Halved(Least):
         def requirement(self, need, model):
@@ -72,6 +63,21 @@ def test_a_system_may_know_its_dynamics():
     own, simulated = (gosprl.collect(system, 3, seed=0) for system in (Told(RIVER), RIVER))
     assert own.counts.tolist() == simulated.counts.tolist()
     assert (own.limit, own.limit_of) == (simulated.limit, "the true dynamics")
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_states_without_a_path_in_the_dynamics_told_are_given_up_at_once(ends):
+    class Told(Tabular):  # two states, and an island
+        def follow(self, engine, steps):
+            engine.follow(self, steps)
+
+    system = Told(gosprl.TabularMDP(([0, 1, 2], [0] * 3, [1, 0, 2], np.ones(3))))
+    system.ends = ends
+    result = gosprl.collect(system, 3, seed=0, max_steps=20)
+    if ends:  # a reset could lead there
+        assert (result.stop, result.unreachable) == ("max_steps", {})
+    else:
+        assert (result.stop, result.unreachable) == ("unreachable", {2: "no path from state 0"})
 
 
 def test_what_is_made_of_what():
