@@ -100,7 +100,7 @@ class Need:
         rows = self._model.rows
         out: dict[int, str] = {}
         for row in np.flatnonzero((self._exact[0] > 0) & ~self._model.enabled).tolist():
-            out.setdefault(int(rows.state[row]), f"action {rows.action[row]} is not offered")
+            out.setdefault(int(rows.state[row]), f"action {self._model.actions[rows.action[row]]} is not offered")
         return out
 
     @property

@@ -26,7 +26,7 @@ class Patience:
             return
         self._warned = True
         unmet = record.need.unmet()
-        states = ", ".join(str(record.model.states[s]) for s in np.unique(unmet["state"])[:5])
+        states = ", ".join(record.model.states.name(s) for s in np.unique(unmet["state"])[:5])
         warnings.warn(
             f"nothing that is needed was sampled in the last {waited:,} of {record.steps:,} steps; still "
             f"needed are states such as {states}, which perhaps cannot be reached from where the walk is. Ctrl-C "

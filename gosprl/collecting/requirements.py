@@ -175,6 +175,9 @@ class ByObservation(Requirement):
         self._found = 0  # of them, those with a need
         self._free = model.states.used  # the state that stands for what is not discovered
         self._wanted = {key for key, wanted in self.need.items() if _most(key, wanted) > 0}
+        for key, wanted in self.need.items():
+            for action in wanted if isinstance(wanted, Mapping) else ():
+                _action(key, action, model.num_actions)
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Ask for samples of the states discovered since the last call, and go on looking for the others."""
@@ -229,6 +232,10 @@ def _most(key: Any, wanted: Any) -> int:
     return int(checked.max(initial=0))
 
 
+def _action(key: Any, action: Any, num_actions: int) -> int:
+    return _checks.index(f"need: of {key!r:.40}", action, num_actions, "an action")
+
+
 def _of_table(need: Mapping[Any, Any], model: EmpiricalModel) -> NDArray[np.int64]:
     """[S, A] what is needed by observation, where the states are known beforehand."""
     rows = model.known_rows
@@ -239,7 +246,7 @@ def _of_table(need: Mapping[Any, Any], model: EmpiricalModel) -> NDArray[np.int6
         there = rows.action[rows.ptr[s] : rows.ptr[s + 1]]
         by_action = wanted if isinstance(wanted, Mapping) else dict.fromkeys(there.tolist(), wanted)
         for a, number in by_action.items():
-            out[s, _checks.index(f"need: of {key!r:.40}", a, rows.num_actions, "an action")] = number
+            out[s, _action(key, a, rows.num_actions)] = number
     return out
 
 

@@ -104,8 +104,10 @@ class Result:
         return sum((self.unmet["needed"] - self.unmet["have"]).tolist())
 
     def named(self, state: int) -> str:
-        """Return a state as a message names it, by its observation; -1 is the reset."""
-        return "the reset" if state < 0 else f"state {self.model.states.name(state)}"
+        """Return a state as a message names it, by its observation; -1 and -2 as in `unmet`."""
+        if state == UNDISCOVERED:
+            return "observations not made yet"
+        return "the reset" if state == RESET else f"state {self.model.states.name(state)}"
 
     @property
     def about(self) -> str:
@@ -128,7 +130,7 @@ class Result:
         if self.closeness:
             lines.append(("limit", self.closeness))
         if self.found:
-            where = f"{self.named(self.found.state)}, action {self.found.action}"
+            where = f"{self.named(self.found.state)}, action {self.model.actions[self.found.action]}"
             lines.append(("found", f"reward {self.found.reward:g} at {where}"))
         if self.resets:
             lines.append(("resets", f"{self.resets:,}"))

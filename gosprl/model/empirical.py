@@ -60,6 +60,8 @@ class EmpiricalModel(StateSpace):
     rank
         [S] the place, from 1, in the order of discovery, of each state with rows to learn; read if `num_outcomes` is
         None.
+    actions
+        What the system takes, by action index.
     enabled
         Mask [R] of the rows that can be taken, as far as is known.
     discovered
@@ -126,7 +128,7 @@ class EmpiricalModel(StateSpace):
         other.discovered = self.discovered.copy()
         other.enabled, other.certain, other.terminal = self.enabled.copy(), self.certain.copy(), self.terminal.copy()
         other.is_discovered, other.rank = self.is_discovered.copy(), self.rank.copy()
-        other.states, other.aliased = self.states.copy(), self.aliased.copy()
+        other.states, other.aliased, other.actions = self.states.copy(), self.aliased.copy(), self.actions[:]
         return other
 
     def arrangement(self) -> Arrangement:
@@ -142,7 +144,8 @@ class EmpiricalModel(StateSpace):
         from gosprl import _kernels
 
         other = copy(self)
-        other.rows = rows_of(self.rows, kept, self.num_actions)
+        known = self.num_actions if self.all_actions else len(self.actions)  # the rows have room for more
+        other.rows = rows_of(self.rows, kept, known)
         other.states = self.states.arranged(states.tolist())
         other.enabled, other.certain = self.enabled[rows], self.certain[rows]
         other.terminal, other.is_discovered = self.terminal[states], self.is_discovered[states]

@@ -37,6 +37,7 @@ class StateSpace:
         self.resets = "never"
         self.max_states = rows.num_states if fixed else None
         self.all_actions = True  # whether their number is known
+        self.actions: Sequence[Any] = range(rows.num_actions)
         self.enabled = np.ones(len(rows), dtype=bool)
         self.certain = np.zeros(len(rows), dtype=bool)
         self.discovered: list[int] = []

@@ -94,8 +94,8 @@ class States(Sequence[Any]):
     def name(self, index: int) -> str:
         """Return a state as a message names it."""
         kind = self.kind(index)
-        if kind == "reset":
-            return "reset"
+        if kind in ("reset", ""):
+            return kind or "observations not made yet"
         return f"{self[index]}" + (" (episode ended)" if kind == "final" else "")
 
     def arranged(self, order: Sequence[int]) -> "States":

@@ -187,6 +187,8 @@ class ByContent(Encoder):
     often than another state. Classes of the user's own may alternate.
     """
 
+    decode = staticmethod(thaw)
+
     def __init__(self, name: str, space: Any | None = None) -> None:
         self.name, self.space = name, space
         self._freeze = Content().freeze
@@ -206,10 +208,6 @@ class ByContent(Encoder):
                 raise _outside(self.name, self.space, observation)
             self._seen.add(key)
         return key
-
-    def decode(self, key: Any) -> Any:
-        """Return the observation, rebuilt."""
-        return thaw(key)
 
     def key_of(self, shown: Any) -> Hashable:
         """Return the key by content, without a test of its type or space."""
@@ -233,6 +231,8 @@ class ByContent(Encoder):
 class ByKey(Encoder):
     """Observations that a function of the user's own tells apart; the function's value is what is shown."""
 
+    decode = staticmethod(thaw)  # results keep it: not a method, whose object has the user's function
+
     def __init__(self, key: Key) -> None:
         if not takes(key, 2):
             raise InputError(f"key: expected a function (observation, info) -> hashable value, got {key!r:.80}")
@@ -240,11 +240,7 @@ class ByKey(Encoder):
 
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
         """Return the key that the function says, by type and content."""
-        return self.key_of(self._key(observation, info))
-
-    def decode(self, key: Any) -> Any:
-        """Return what the function said."""
-        return thaw(key)
+        return self.key_of(called("key", self._key, observation, info))
 
     def key_of(self, shown: Any) -> Hashable:
         """Return the key of a value of the function."""
@@ -277,6 +273,15 @@ def _outside(name: str, space: Any, observation: Any) -> GosprlError:
     return GosprlError(
         f"{name} left its space: expected an element of {spaces.one_line(space)}, got {observation!r:.80}"
     )
+
+
+def called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of the user's own; if it fails, the error says which, and with what."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        given = ", ".join(f"{argument!r:.80}" for argument in arguments)
+        raise GosprlError(f"{name}: the function failed at ({given}): {type(error).__name__}: {error}") from error
 
 
 def takes(function: Any, arguments: int) -> bool:

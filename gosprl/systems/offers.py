@@ -18,7 +18,7 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.content import Content
 from gosprl.systems import spaces
-from gosprl.systems.observations import takes
+from gosprl.systems.observations import called, takes
 
 MASK = "info['action_mask']"
 EXPECTED = "the number of actions, a list of their values, or a function observation -> values offered"
@@ -70,6 +70,8 @@ class Actions:
     ----------
     values
         What `step` takes, by index; it grows if only a function of the user's own knows the actions.
+    shown
+        The same for results: text in the place of values that cannot be compared or stored, such as functions.
     """
 
     def __init__(self, space: Any | None, given: Any | None) -> None:
@@ -80,6 +82,7 @@ class Actions:
         self._copies = in_space is not None and not isinstance(in_space, range) and (given is None or callable(given))
         self.values = _values(space, in_space, given)
         self._numbering = Numbering(self.values)
+        self.shown = self.values if isinstance(self.values, range) else [_shown(value) for value in self.values]
         self._masks: dict[bytes, tuple[int, ...] | None] = {}
         self._bits, self._positions = len(self.values), None
         if in_space is not None and in_space is not self.values:  # masks are about all of the space
@@ -97,12 +100,23 @@ class Actions:
         value = self.values[index]
         return copy.deepcopy(value) if self._copies else value
 
+    def index(self, value: Any) -> int:
+        """Return the index of a value, a new one if only a function of the user's own knows the actions."""
+        index = self._numbering.index(value)
+        if index is None:
+            if not self._grows:
+                raise InputError(f"actions: expected values among {self._shown(None)}, got {value!r:.80}")
+            index = self._numbering.add(value)
+            assert isinstance(self.shown, list)
+            self.shown.append(_shown(value))
+        return index
+
     def offered(self, observation: Any, info: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Return the indices of the actions offered with this observation, in order; None for all."""
         mask = None if self._grows else info.get("action_mask")
         if self._choose is None:
             return None if mask is None else self._from_mask(MASK, mask)
-        own = self._from_answer(self._choose(observation))
+        own = self._from_answer(called("actions", self._choose, observation))
         if mask is not None and self._from_mask(MASK, mask) != own:
             raise GosprlError(
                 f"actions: the function returned {self._shown(own)}, but {MASK} says "
@@ -135,7 +149,7 @@ class Actions:
             return self._from_mask("actions: the mask returned", answer)
         if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
             raise InputError(f"actions: expected the function to return action values or a mask, got {answer!r:.80}")
-        found = [self._index_of(value) for value in answer]
+        found = [self.index(value) for value in answer]
         if not found:
             raise GosprlError("actions: the function offers no action; return terminated=True where an episode ends")
         if len(set(found)) < len(found):
@@ -152,17 +166,17 @@ class Actions:
         listed = isinstance(answer, (list, tuple)) and all(isinstance(x, (bool, np.bool_)) for x in answer)
         return listed and len(answer) > 0 and not any(isinstance(value, bool) for value in self.values)
 
-    def _index_of(self, value: Any) -> int:
-        index = self._numbering.index(value)
-        if index is None:
-            if not self._grows:
-                raise InputError(f"actions: expected values among {self._shown(None)}, got {value!r:.80}")
-            index = self._numbering.add(value)
-        return index
-
     def _shown(self, indices: Iterable[int] | None) -> str:
         values = self.values if indices is None else [self.values[i] for i in indices]
         return f"{list(values[:20])!r:.200}"
+
+
+def _shown(value: Any) -> Any:
+    try:
+        Content().freeze(value)
+        return value
+    except GosprlError:
+        return f"{value!r:.80}"
 
 
 def _values(space: Any, in_space: Sequence[Any] | None, given: Any) -> Sequence[Any]:

@@ -90,10 +90,10 @@ class Stepper(System):
         count = FEW_ACTIONS if self.num_actions is None else self.num_actions
         if self._indexed:
             model = EmpiricalModel(self.space_size, count)
-            model.states.decode = partial(operator.add, self.first)
+            model.states.decode, model.actions = partial(operator.add, self.first), self._actions.shown
             return model
         model = EmpiricalModel(None, count)
-        model.states.decode = self.encoder.decode
+        model.states.decode, model.actions = self.encoder.decode, self._actions.shown
         model.max_states = self.space_size if self._is_small(self.space_size) else None
         model.all_actions = self.num_actions is not None
         return model
@@ -110,12 +110,33 @@ class Stepper(System):
         return key - self.first if self._indexed and isinstance(key, int) else key
 
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
-        """Take an int for the states that will be discovered, anything else as given; a dict is by observation."""
+        """Take an int for the states that will be discovered, anything else as given.
+
+        A dict is by observation, or by value of `key`, and by action values.
+        """
         if isinstance(need, (int, np.integer)) and not isinstance(need, bool):
             return Discovered(_checks.whole("need", need, 0), model)
         if isinstance(need, Mapping):
-            need = {self._state(self.encoder.encode(observation, {})): number for observation, number in need.items()}
+            need = {self._wanted(shown): self._by_action(shown, number) for shown, number in need.items()}
+            if self.num_actions is None:
+                model.widen(len(self.action_values))
         return as_requirement(need, model)
+
+    def _wanted(self, shown: Any) -> Hashable:
+        """Return the state that a need calls by its observation, or by its value of `key`."""
+        try:
+            return self._state(self.encoder.key_of(shown))
+        except GosprlError as error:
+            raise InputError(f"need: of {shown!r:.40}: {error}") from None
+
+    def _by_action(self, shown: Any, number: Any) -> Any:
+        """Return samples by action index, if they are given by action value; else the number as it is."""
+        if not isinstance(number, Mapping):
+            return number
+        try:
+            return {self._actions.index(action): samples for action, samples in number.items()}
+        except GosprlError as error:
+            raise InputError(f"need: of {shown!r:.40}: {error}") from None
 
     def seed(self, rng: np.random.Generator) -> None:
         """Seed the system at its next reset."""

@@ -1,10 +1,12 @@
 """Systems whose states are discovered on the way: needs, resets, horizons, masks, what may still be hidden."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import gosprl
-from gosprl import KL, Collector, InputError
+from gosprl import KL, CollectionError, Collector, InputError
 
 
 class Chain:
@@ -166,6 +168,28 @@ def test_an_observation_that_is_never_made_is_looked_for():
     given_up = gosprl.collect(Chain(3, ends=True), {"nowhere": 2}, actions=1, seed=0, reach=5, max_steps=10**5)
     assert given_up.stop == "unreachable"
     assert list(given_up.unreachable) == [-2]
+    assert given_up.named(-2) in repr(given_up)
+
+
+def test_a_run_that_looks_for_ever_says_what_for(monkeypatch):
+    monkeypatch.setattr("gosprl.collecting.patience.PATIENCE", 100)
+    with pytest.warns(UserWarning, match="such as observations not made yet, which perhaps"):  # noqa: SIM117
+        with pytest.raises(CollectionError, match="enough"):
+            gosprl.collect(Tired(3), {"1": 1, "nowhere": 2}, actions=1, seed=0)
+
+
+class Tired(Chain):
+    def step(self, action):
+        if len(self.log[-1]) == 5000:
+            raise OSError("enough")
+        return super().step(action)
+
+
+def test_results_can_be_stored_whatever_the_functions_were():
+    result = gosprl.collect(Chain(3), 1, key=lambda o, _: ("room", o), actions=[print], seed=0, max_steps=9)
+    again = pickle.loads(pickle.dumps(result))
+    assert again.model.states[1] == ("room", "1")
+    assert again.model.actions == ["<built-in function print>"]
 
 
 def test_an_action_that_is_not_offered_cannot_be_met():
@@ -186,11 +210,59 @@ def test_an_action_that_is_not_offered_cannot_be_met():
         (lambda model: np.ones(3), "need: expected a number, or a dict of observations to samples"),
         ({"1": -1}, "need: of '1': expected numbers of samples"),
         ({"1": {0: 0.5}}, "need: of '1': expected whole numbers"),
+        ({"1": {1: 5}}, r"need: of '1': actions: expected values among \[0\], got 1"),
+        ({float("nan"): 1}, "need: of nan: observation contains nan"),
     ],
 )
 def test_needs_that_make_no_sense_here(need, words):
     with pytest.raises(gosprl.GosprlError, match=words):
         gosprl.collect(Chain(), need, actions=1)
+
+
+class Named(Chain):
+    """Words for actions: only "on" leads on."""
+
+    def step(self, action):
+        return super().step(0) if action == "on" else (str(self.room), 0.0, False, False, {})
+
+
+@pytest.mark.parametrize("actions", [["off", "on"], lambda observation: ["off", "on"]], ids=["listed", "by function"])
+def test_a_need_by_the_values_of_actions(actions):
+    result = gosprl.collect(
+        Named(4, ends=True), {"1": {"on": 2}, "2": {"off": 3}}, actions=actions, seed=0, max_steps=500
+    )
+    at = {result.model.states[s]: s for s in range(result.model.num_states)}
+    assert result.met
+    assert sorted(result.model.actions) == ["off", "on"]
+    assert result.counts.shape == (3, 2)
+    assert result.counts[at["1"], result.model.actions.index("on")] >= 2
+    assert result.counts[at["2"], result.model.actions.index("off")] >= 3
+
+
+def test_a_value_that_no_state_offers_is_not_met():
+    need = {"0": {"on": 1, "up": 2}}
+    with pytest.raises(InputError, match=r"need: of '0': actions: expected values among \['on', 'off'\], got 'up'"):
+        gosprl.collect(Named(3), need, actions=["on", "off"])
+    many = [f"word {i}" for i in range(20)]  # more than a model has room for at first
+    result = gosprl.collect(Named(3), need | {"2": dict.fromkeys(many, 1)}, actions=lambda _: ["on", "off"], seed=0)
+    assert (result.stop, result.met) == ("unreachable", False)
+    assert result.missing == 22
+    assert result.unreachable == {0: "action up is not offered", 2: "action word 0 is not offered"}
+    assert pickle.loads(pickle.dumps(result)).model.actions == ["on", "up", *many, "off"]
+
+
+def test_with_key_a_need_is_by_its_values():
+    result = gosprl.collect(Chain(5, ends=True), {("room", 3): 2}, key=lambda o, _: ("room", int(o)), actions=1, seed=0)
+    assert result.met
+
+
+@pytest.mark.parametrize("name", ["key", "actions"])
+def test_a_function_that_fails_is_named_with_the_step(name):
+    answers = {"0": [0], "1": [0], "2": [0]}
+    functions = {"key": lambda o, info: (o, *answers[o]), "actions": lambda o: answers[o]}
+    given = {"actions": 1} | {name: functions[name]}
+    with pytest.raises(CollectionError, match=rf"after 2 steps: Chain, step 3 .*{name}: the function failed at \('3'"):
+        gosprl.collect(Chain(6), 2, seed=0, **given)
 
 
 def test_a_dict_for_states_that_are_known():
