@@ -41,6 +41,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/storm.py
 	$(BIN)/python benchmarks/counting.py
 	$(BIN)/python benchmarks/observing.py
+	$(BIN)/python benchmarks/discovering.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py
