@@ -44,7 +44,7 @@ def collect(
     need
         Samples needed: an int, for every existing pair of a `TabularMDP`, and for every action of every state
         discovered otherwise; an int array [S] (any action) or [S, A]; a dict of observations to samples of each of
-        their actions, or to dicts of actions to samples; a `Requirement`; or a callable (model) -> array.
+        their actions, or to dicts of action values to samples; a `Requirement`; or a callable (model) -> array.
     strategy
         A name (see `gosprl.strategies.STRATEGIES`) or a strategy object.
     seed

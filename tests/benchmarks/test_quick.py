@@ -11,7 +11,18 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.mark.parametrize(
     "name",
-    ["planning", "average", "storm", "counting", "observing", "collecting", "growth", "distances", "applications"],
+    [
+        "planning",
+        "average",
+        "storm",
+        "counting",
+        "observing",
+        "discovering",
+        "collecting",
+        "growth",
+        "distances",
+        "applications",
+    ],
 )
 def test_quick_run(name):
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick"]
