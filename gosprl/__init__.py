@@ -14,6 +14,7 @@ from gosprl.errors import CollectionError, GosprlError, InputError, PrecisionErr
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
 from gosprl.planning.ssp import Plan, plan
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.intervals import Confidence, Intervals
@@ -24,6 +25,7 @@ from gosprl.theory.limits import diameter_bound, exact_optimum, fluid_limit, ssp
 __version__ = "0.2.0.dev0"
 
 __all__ = [
+    "CRASH",
     "KL",
     "RESET",
     "Bernstein",

@@ -222,6 +222,7 @@ def summary(env: str, result: gosprl.Result) -> Table:
             ("steps", f"{result.steps:,}"),
             ("plans", f"{result.attempts:,}"),
             ("resets", f"{result.resets:,}" if result.resets else ""),
+            ("crashes", f"{result.crashes:,}" if result.crashes else ""),
             ("guarantee", str(result.guarantee)),
             ("unseen", result.hidden if result.of_discovered else ""),
             ("limit", result.closeness),
@@ -231,7 +232,19 @@ def summary(env: str, result: gosprl.Result) -> Table:
 
 def outcome(env: str, result: gosprl.Result) -> dict[str, Any]:
     """Return the entries of a JSON object that all verbs have, for the outcome of a collection."""
-    keys = ("met", "steps", "attempts", "stop", "states", "pairs", "of_discovered", "seed", "resets", "unseen")
+    keys = (
+        "met",
+        "steps",
+        "attempts",
+        "stop",
+        "states",
+        "pairs",
+        "of_discovered",
+        "seed",
+        "resets",
+        "crashes",
+        "unseen",
+    )
     return {"env": env, **{key: getattr(result, key) for key in keys}, "guarantee": str(result.guarantee)}
 
 

@@ -11,6 +11,7 @@ from gosprl.errors import InputError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.space import UNSAID
+from gosprl.model.states import CRASH
 
 RESET = -1  # what `ask` returns where the system is to be reset
 
@@ -98,7 +99,14 @@ class AskTell(ABC):
         return self._asked[2]
 
     def tell(
-        self, s: Any, a: int, s_next: Any, reward: float = 0.0, terminated: bool = False, truncated: bool = False
+        self,
+        s: Any,
+        a: int,
+        s_next: Any,
+        reward: float = 0.0,
+        terminated: bool = False,
+        truncated: bool = False,
+        crashed: bool = False,
     ) -> None:
         """Say what the action asked for led to.
 
@@ -114,6 +122,9 @@ class AskTell(ABC):
             The episode ended in `s_next`: the next state asked about is that of the reset.
         truncated
             The episode was cut off after this step: the next state asked about is that of the reset.
+        crashed
+            The system itself crashed: that is what the action led to, `s_next` is not looked at, and the next state
+            asked about is that of the reset.
         """
         if self._asked is None or (self._key("s", s), a) != self._asked[1:]:
             asked = (
@@ -124,7 +135,8 @@ class AskTell(ABC):
             raise InputError(
                 f"tell: expected the (s, a) of the last ask(), {asked}, got ({s}, {a}); observe() takes any transition"
             )
-        key, row, reward = self._key("s_next", s_next), self._asked[0], finite(reward)
+        key, row, reward = CRASH if crashed else self._key("s_next", s_next), self._asked[0], finite(reward)
+        terminated = terminated or crashed
         self.engine.arrive(row, key, reward, bool(terminated), UNSAID)
         self._asked, self._by_hand = None, True
         self._owed = not (terminated or truncated) and self.engine.age >= self.engine.horizon

@@ -18,6 +18,7 @@ from gosprl.collecting.outcome import Outcome, Start
 from gosprl.collecting.record import Record
 from gosprl.collecting.rules import INVALID_ROW
 from gosprl.errors import GosprlError, InputError
+from gosprl.model.states import CRASH
 from gosprl.strategies.base import UNLIMITED, Attempt
 
 if TYPE_CHECKING:
@@ -299,14 +300,18 @@ class Engine:
                 f"truncated, actions), got {outcome!r:.80}"
             )
         key, reward, terminated, truncated = outcome[:4]
+        if key is CRASH and terminated:
+            return Outcome(CRASH, reward, True)
         key = self._key(key, system, "step()")
         return Outcome(key, reward, bool(terminated), bool(truncated), *outcome[4:])
 
     def _key(self, key: Any, system: "System", where: str) -> Any:
         fixed = self.record.model.states.fixed
-        if fixed == 0 or (type(key) is int and 0 <= key < fixed):
+        if (fixed == 0 and key is not CRASH) or (type(key) is int and 0 <= key < fixed):
             return key
         name = f"system: the state that {type(system).__name__}.{where} returned"
+        if key is CRASH:
+            raise InputError(f"{name}: expected an observation, or CRASH with terminated=True after a step, got CRASH")
         return _checks.index(name, key, fixed, "a state")
 
 

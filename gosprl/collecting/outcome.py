@@ -12,7 +12,7 @@ class Start(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a step led to."""
+    """What a step led to. If the system itself crashed: ``Outcome(gosprl.CRASH, terminated=True)``."""
 
     state: Hashable  # index of the next state; anything hashable where states are discovered on the way
     reward: SupportsFloat = 0.0

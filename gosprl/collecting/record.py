@@ -17,6 +17,7 @@ from gosprl.collecting.need import Need
 from gosprl.collecting.requirements import Requirement
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
 
 BUFFER = 4096  # events noted before they are counted
 ANY_REWARD = (-sys.float_info.max, sys.float_info.max)
@@ -109,9 +110,12 @@ class Record:
     def _end(self, row: int, key: Any, reward: float) -> int:
         model = self.model
         if model.resets == "never":
+            what = (
+                "the system crashed at" if key is CRASH else f"an episode ended with {model.states.shown(key)!r:.80} at"
+            )
             raise GosprlError(
-                f"resets: expected no ending with resets='never', but step {self.steps + 1} ended an episode at "
-                f"{model.states.decode(key)!r:.80}; leave out resets=, or give 'terminal'"
+                f"resets: expected no ending with resets='never', but {what} step {self.steps + 1}; leave out resets=, "
+                "or give 'terminal'"
             )
         final = model.final(key)
         self._take_size()

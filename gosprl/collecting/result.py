@@ -14,6 +14,7 @@ from gosprl.errors import GosprlError
 from gosprl.guarantee import Guarantee
 from gosprl.model.arranged import Arrangement
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
 from gosprl.sets.kl import KL
 
 if TYPE_CHECKING:
@@ -103,6 +104,15 @@ class Result:
         """Samples that are still needed, in all."""
         return sum((self.unmet["needed"] - self.unmet["have"]).tolist())
 
+    @property
+    def crashes(self) -> int:
+        """How many steps led to a crash of the system itself."""
+        crash = self.model.states.final(CRASH)
+        if crash < 0:
+            return 0
+        _, _, s_next, count = self.model.transitions()
+        return int(count[s_next == crash].sum())
+
     def named(self, state: int) -> str:
         """Return a state as a message names it, by its observation; -1 and -2 as in `unmet`."""
         if state == UNDISCOVERED:
@@ -124,6 +134,7 @@ class Result:
             ("attempts", f"{self.attempts:,}"),
             ("guarantee", str(self.guarantee)),
             *([("unseen", self.hidden)] if self.of_discovered else []),
+            *([("crashes", f"{self.crashes:,}")] if self.crashes else []),
             ("strategy", self.strategy),
             ("seed", repr(self.seed)),
         ]

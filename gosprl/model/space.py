@@ -122,7 +122,7 @@ class StateSpace:
             if self.max_states is not None and len(self.discovered) >= self.max_states:
                 raise GosprlError(
                     f"max_states: expected at most {self.max_states} observations, got another: "
-                    f"{self.states.decode(key)!r:.80}; give a larger max_states"
+                    f"{self.states.shown(key)!r:.80}; give a larger max_states"
                 )
             s = self._add("live", key)
             if self.resets == "anytime":

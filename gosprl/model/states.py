@@ -5,6 +5,8 @@ The outside speaks of observations, a model of states. An observation has up to 
     live     the walk goes on from there
     final    its copy for episodes that ended with this observation; one row, which leads to the reset
 
+One more final state stands for the crash of the system itself, after which no observation is made (`CRASH`).
+
 The same observation can be alive in one episode and final in another: an ending belongs to the transition, not to the
 observation. All final states lead to one state, the reset, whose single row is the law of the start. Where the number
 of observations is known, the first indices are theirs: index = key. All other states get the next free index when
@@ -12,7 +14,20 @@ they are discovered.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from enum import Enum
 from typing import Any, overload
+
+
+class Special(Enum):
+    """What takes the place of an observation where none was made."""
+
+    CRASH = "crash"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+CRASH = Special.CRASH
 
 
 def _same(key: Any) -> Any:
@@ -82,10 +97,13 @@ class States(Sequence[Any]):
         return index
 
     def kind(self, index: int) -> str:
-        """Return "live", "final" or "reset"; "" for an index not in use."""
+        """Return "live", "final", "crash" or "reset"; "" for an index not in use."""
         if index < self.fixed:
             return "live"
-        return self._keys[index - self.fixed][0] if index < self.used else ""
+        if index >= self.used:
+            return ""
+        kind, key = self._keys[index - self.fixed]
+        return "crash" if key is CRASH else kind
 
     def key(self, index: int) -> Any:
         """Return the key of a state's observation."""
@@ -103,7 +121,8 @@ class States(Sequence[Any]):
         fixed = self.fixed if list(order[: self.fixed]) == list(range(self.fixed)) else 0
         other = States(fixed, self.decode)
         for index in order[fixed:]:
-            other.add(self.kind(index), self.key(index))
+            kind, key = ("live", index) if index < self.fixed else self._keys[index - self.fixed]
+            other.add(kind, key)
         return other
 
     def __len__(self) -> int:
@@ -123,7 +142,11 @@ class States(Sequence[Any]):
         if not -self.used <= index < self.used:
             raise IndexError(f"expected a state in 0..{self.used - 1}, got {index}")
         index %= self.used
-        return None if index == self.reset else self.decode(self.key(index))
+        return None if index == self.reset else self.shown(self.key(index))
+
+    def shown(self, key: Any) -> Any:
+        """Return the observation that a key stands for."""
+        return key if key is CRASH else self.decode(key)
 
     def __repr__(self) -> str:
         return f"States({self.used} indices)"

@@ -1,13 +1,25 @@
 """What collectors can walk."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.systems.base import Outcome, Start, System
 from gosprl.systems.tabular import Tabular
 
-__all__ = ["Outcome", "Start", "System", "Tabular", "as_system"]
+if TYPE_CHECKING:
+    from gosprl.systems.process import Process
+
+__all__ = ["Outcome", "Process", "Start", "System", "Tabular", "as_system"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Process` when it is asked for: few need it, and it takes time."""
+    if name == "Process":
+        from gosprl.systems.process import Process
+
+        return Process
+    raise AttributeError(f"module 'gosprl.systems' has no attribute {name!r}")
 
 
 def as_system(system: Any, key: Any = None, actions: Any = None) -> System:

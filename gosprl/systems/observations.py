@@ -189,8 +189,8 @@ class ByContent(Encoder):
 
     decode = staticmethod(thaw)
 
-    def __init__(self, name: str, space: Any | None = None) -> None:
-        self.name, self.space = name, space
+    def __init__(self, name: str, space: Any | None = None, one_type: bool = True) -> None:
+        self.name, self.space, self._one_type = name, space, one_type and space is None
         self._freeze = Content().freeze
         self._seen: set[Hashable] = set()
         self._type: type | None = None  # of the last observation
@@ -200,10 +200,10 @@ class ByContent(Encoder):
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
         """Return the key by content."""
         key = self.key_of(observation)
-        if self.space is None:
+        if self._one_type:
             if type(observation) is not self._type or getattr(observation, "dtype", None) is not self._dtype:
                 self._check_kind(observation, key)
-        elif key not in self._seen:
+        elif self.space is not None and key not in self._seen:
             if not self.space.contains(observation):
                 raise _outside(self.name, self.space, observation)
             self._seen.add(key)

@@ -145,11 +145,10 @@ class Stepper(System):
     def reset(self) -> Start:
         """Reset the system; the seed goes in the first time."""
         self._over = True
-        seeded = self._takes_seed and self._seed is not None
-        answer = self.system.reset(seed=self._seed) if seeded else self.system.reset()
-        self._seed = None
+        seed, self._seed = self._seed, None
         self.resets += 1
         try:
+            answer = self.system.reset() if seed is None or not self._takes_seed else self.system.reset(seed=seed)
             _check_parts("reset", answer, RESET)
             observation, info = answer
             start = Start(self._state(self._encode(observation, info)), self._offered(observation, info))
@@ -164,10 +163,9 @@ class Stepper(System):
             raise GosprlError("step() was called before reset(), or after the end of an episode")
         value = self._actions.value(action)
         self._over = True  # should the system raise, too
-        answer = self.system.step(value)
         self.steps += 1
         try:
-            outcome = self._outcome(answer)
+            outcome = self._outcome(self.system.step(value))
         except GosprlError as error:
             raise _at(f"{self._name()}, step {self.steps} (action {self.action_values[action]!r:.80})", error) from None
         self._over = outcome.terminated or outcome.truncated

@@ -1,0 +1,212 @@
+"""A child process that is spoken to in lines: started, written to, read from with a time-out, ended.
+
+It gets a session of its own, so that Ctrl-C in a terminal reaches us and not it, and so that whatever it starts itself
+is ended with it. Its standard error goes to a log; the last lines are kept, for error messages.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gosprl.errors import GosprlError, InputError
+from gosprl.systems.protocol import LONGEST, Violation
+
+GRACE = 1.0  # seconds to exit in, when asked to
+TICK = 0.05  # seconds between two looks whether the process is alive, while it is silent
+PIECE = 1 << 16  # bytes of a read
+TAIL = 2000  # bytes of standard error that are kept
+
+
+class Ended(Exception):
+    """The process has ended: it will not answer."""
+
+
+class TooLate(GosprlError):
+    """There was no answer in time."""
+
+
+class Child:
+    """A process, from its start to its end.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments; no shell reads them.
+    log
+        A file to which standard error is appended; None: only the last lines are kept.
+    cwd, env
+        The directory it runs in, and its environment; None: ours.
+
+    Attributes
+    ----------
+    lines
+        Number of lines read so far.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.lines = 0
+        self._over = False
+        self._tail = b""
+        self._buffer = bytearray()
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, start_new_session=True, bufsize=0
+            )
+        except (OSError, ValueError) as error:
+            raise InputError(f"process: expected a program that can be started, got {command[0]!r}: {error}") from None
+        assert self._process.stdin
+        assert self._process.stdout
+        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._in, False)
+        os.set_blocking(self._out, False)
+        self._readable = select.poll()
+        self._readable.register(self._out, select.POLLIN)
+        self._listener = threading.Thread(target=self._listen, args=(log,), daemon=True)
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
+    def write(self, line: bytes) -> None:
+        """Write a line to its standard input."""
+        try:
+            written = os.write(self._in, line)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            raise self._end_of_pipe() from None
+        if written < len(line):  # a pipe has room for hundreds of requests, and there is one at a time
+            raise Violation("expected a program that reads every request, but its standard input is full")
+
+    def read(self, timeout: float) -> bytes:
+        """Return the next line of its standard output.
+
+        Raises
+        ------
+        TooLate
+            There was none in time.
+        Violation
+            It is too long.
+        Ended
+            The process has ended before.
+        """
+        end = self._buffer.find(b"\n")
+        if end < 0:
+            end = self._fill(time.monotonic() + timeout, timeout)
+        line = bytes(self._buffer[: end + 1])
+        del self._buffer[: end + 1]
+        self.lines += 1
+        return line
+
+    def unasked(self) -> bytes:
+        """Return what it has printed beyond the lines that were read; nothing, if it answers each request once."""
+        if not self._buffer and self._readable.poll(0):
+            self._more()
+        return bytes(self._buffer)
+
+    def _fill(self, deadline: float, timeout: float) -> int:
+        """Read until the buffer has a line; return where it ends."""
+        searched = 0
+        while True:
+            left = deadline - time.monotonic()
+            if self._readable.poll(max(0.0, min(left, TICK)) * 1000):
+                if not self._more():
+                    raise self._end_of_pipe()
+                end = self._buffer.find(b"\n", searched)
+                if end >= 0:
+                    return end
+                searched = len(self._buffer)
+                if searched > LONGEST:
+                    raise Violation(f"expected a line of at most {LONGEST:,} bytes, got {searched:,} and no end")
+            elif self._exit() is not None:  # what it has started may hold its standard output open
+                if not self._readable.poll(0):
+                    raise self._end_of_pipe()
+            elif left <= 0:
+                raise TooLate(f"no answer within {timeout:g} s")
+
+    def _more(self) -> bool:
+        """Read what is there; False at the end of the output."""
+        try:
+            piece = os.read(self._out, PIECE)
+        except BlockingIOError:
+            return True
+        self._buffer += piece
+        return bool(piece)
+
+    def _end_of_pipe(self) -> Exception:
+        """Return what to raise if nothing more can be read or written: how it ended, or that it did not."""
+        result = self._exit(GRACE)
+        if result is None:
+            return Violation(
+                "expected a program that answers until it exits, but it closed its standard input or output"
+            )
+        if result.si_code == os.CLD_EXITED:
+            return Ended(f"it exited with status {result.si_status}")
+        return Ended(f"it was ended by the signal {signal.Signals(result.si_status).name}")
+
+    def _exit(self, timeout: float = 0.0) -> "os.waitid_result | None":
+        """Return how it ended, None if it runs. Its number stays reserved until `end`: no signal can hit another."""
+        deadline = time.monotonic() + timeout
+        while True:
+            result = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if result is not None or time.monotonic() >= deadline:
+                return result
+            time.sleep(TICK / 10)
+
+    def last_words(self) -> str:
+        """Return the end of its standard error, for an error message; all of it is there after `end`."""
+        text = self._tail.decode(errors="replace").strip()
+        return f"; its standard error ends with {text[-300:]!r}" if text else ""
+
+    def end(self, farewell: bytes = b"") -> None:
+        """End it: with a last line and a moment to obey, then by signals; nothing that it started stays."""
+        if self._over:
+            return
+        self._over = True
+        process = self._process
+        assert process.stdin
+        assert process.stdout
+        with contextlib.suppress(OSError):
+            if farewell:
+                os.write(self._in, farewell)
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        if farewell and self._exit(GRACE) is None:
+            self._signal(signal.SIGTERM)
+            self._exit(GRACE)
+        self._signal(signal.SIGKILL)
+        process.wait()
+        self._listener.join(GRACE)
+        process.stdout.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to what it has started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _listen(self, log: Path | None) -> None:
+        """Pass its standard error on, until it ends."""
+        stream = self._process.stderr
+        assert stream
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, ValueError):
+            stack.enter_context(stream)
+            file = None if log is None else stack.enter_context(log.open("ab", buffering=0))
+            while piece := stream.read(PIECE):
+                self._tail = (self._tail + piece)[-TAIL:]
+                if file is not None:
+                    file.write(piece)
