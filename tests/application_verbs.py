@@ -103,7 +103,19 @@ def contents(answer):
     fields = {name: value for name, value in fields.items() if not name.startswith("_") and name != "collected"}
     if "model" in fields:
         fields |= dict(zip(("s", "a", "s_next", "count"), fields.pop("model").transitions(), strict=True))
-    keys = ("met", "steps", "attempts", "stop", "states", "pairs", "of_discovered", "seed", "resets", "unseen")
+    keys = (
+        "met",
+        "steps",
+        "attempts",
+        "stop",
+        "states",
+        "pairs",
+        "of_discovered",
+        "seed",
+        "resets",
+        "crashes",
+        "unseen",
+    )
     told = {key: getattr(answer.collected, key) for key in keys} | {"guarantee": str(answer.guarantee)}
     states = answer.collected.model.states
     if states.reset >= 0:

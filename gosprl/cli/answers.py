@@ -1,7 +1,5 @@
 """Run an application, print its answer or a JSON object, save it, and exit with the documented status."""
 
-import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,7 +14,8 @@ from rich.table import Table
 
 import gosprl
 from gosprl import applications
-from gosprl.cli.shared import facts, live, out, outcome, plain, print_error, print_json, summary
+from gosprl.cli.saving import check_file, observations, save, transitions
+from gosprl.cli.shared import INTERRUPTED, facts, live, out, outcome, print_error, print_json, summary
 
 LISTED = 50  # the largest number of states whose policy is printed
 
@@ -67,7 +66,7 @@ def run(
     typer.Exit
         0: the answer is complete, 1: stopped before, 2: input error, 130: interrupted.
     """
-    _check_out(request)
+    check_file(request.save, request.force)
     walk = {key: getattr(request, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:
@@ -83,42 +82,28 @@ def run(
         print_error(error)
         wrong = True
     _print_and_save(request, output, shown)
-    raise typer.Exit(2 if wrong else 130 if answer.stop == "interrupted" else 0 if answer.reached else 1)
+    raise typer.Exit(2 if wrong else INTERRUPTED if answer.stop == "interrupted" else 0 if answer.reached else 1)
 
 
 def _end_failed(request: Request, error: gosprl.CollectionError) -> NoReturn:
     """Print and save the samples collected before the run failed, and exit."""
     print_error(error)
     result = error.result
-    output = outcome(request.env, result) | {"error": str(error)} | _transitions(result.model)
+    output = outcome(request.env, result) | {"error": str(error)} | transitions(result.model)
     _print_and_save(request, output, [summary(request.env, result)])
     raise typer.Exit(2 if isinstance(error.__cause__, gosprl.InputError) else 1)
 
 
 def _answered(answer: applications.Answer) -> dict[str, Any]:
     """Return the fields of an answer; a model is replaced by its transitions."""
-    output: dict[str, Any] = _observations(answer.collected.model)
+    output: dict[str, Any] = observations(answer.collected.model)
     for part in fields(answer):
         value = getattr(answer, part.name)
         if isinstance(value, gosprl.EmpiricalModel):
-            output |= _transitions(value)
+            output |= transitions(value)
         elif part.name not in ("collected", "guarantee") and not part.name.startswith("_"):
             output[part.name] = value
     return output
-
-
-def _transitions(model: gosprl.EmpiricalModel) -> dict[str, Any]:
-    return _observations(model) | dict(zip(("s", "a", "s_next", "count"), model.transitions(), strict=True))
-
-
-def _observations(model: gosprl.EmpiricalModel) -> dict[str, Any]:
-    """Return what state indices stand for, where they are not the states of a table.
-
-    `observations` has one entry for each index, null for the reset; `final` has the indices of endings.
-    """
-    if model.resets == "never" and not model.growing:
-        return {}
-    return {"observations": [plain(observation) for observation in model.states], "final": model.states.finals}
 
 
 def _per_state(output: dict[str, Any], listed: tuple[str, ...], model: gosprl.EmpiricalModel) -> Table:
@@ -134,33 +119,10 @@ def _per_state(output: dict[str, Any], listed: tuple[str, ...], model: gosprl.Em
     return table
 
 
-def _check_out(request: Request) -> None:
-    """Raise `InputError` before the run if its answer could not be written to the file."""
-    file = request.save
-    if file is None:
-        return
-    if file.suffix != ".npz":
-        raise gosprl.InputError(f"out: expected the name of an .npz file, got {file}")
-    if file.exists() and not request.force:
-        raise gosprl.InputError(
-            f"out: expected a new file, but {file} exists; give another name, or --force to overwrite it"
-        )
-    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise gosprl.InputError(f"out: {file} cannot be written; check that its directory exists and is writable")
-
-
 def _print_and_save(request: Request, output: dict[str, Any], shown: list[Table]) -> None:
     if request.as_json:
         print_json(output)
     else:
         out.print(*shown, sep="")
-    if request.save is None:
-        return
-    if "observations" in output:  # as text, since they may be anything
-        output = output | {"observations": [json.dumps(observation) for observation in output["observations"]]}
-    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in output.items() if value is not None}
-    try:
-        with request.save.open("wb" if request.force else "xb") as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        raise gosprl.InputError(f"out: {request.save} could not be written: {error}") from None
+    if request.save is not None:
+        save(request.save, output, force=request.force)

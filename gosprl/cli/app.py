@@ -1,15 +1,17 @@
 """The command line: all verbs in one application."""
 
+import signal
 import sys
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 import gosprl
 from gosprl.cli import applications as cli_applications
-from gosprl.cli import collect, domains
+from gosprl.cli import collect, domains, serve
 from gosprl.cli import reproduce as cli_reproduce
-from gosprl.cli.shared import exits
+from gosprl.cli.shared import INTERRUPTED, TERMINATED, exits
 
 app = typer.Typer(
     name="gosprl",
@@ -32,10 +34,25 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 app.command()(exits(collect.collect))
 app.command()(exits(domains.domains))
+app.command()(exits(serve.serve))
 cli_applications.register(app)
 cli_reproduce.register(app)
 
 
 def main() -> None:
-    """Run the `gosprl` command."""
-    sys.exit(app())
+    """Run the `gosprl` command. SIGTERM does what Ctrl-C does, but with an exit status of its own."""
+    terminated = False
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        nonlocal terminated
+        terminated = True
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: nobody listens
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
+    try:
+        app()
+    except SystemExit as end:
+        sys.exit(TERMINATED if terminated and end.code == INTERRUPTED else end.code)

@@ -10,19 +10,23 @@ from rich.text import Text
 
 import gosprl
 from gosprl.cli.shared import (
+    INTERRUPTED,
     AsJson,
-    Env,
+    EnvOrProcess,
+    ErrorLog,
     Horizon,
     MaxStates,
     MaxSteps,
+    ProcessOption,
     ResetCost,
     Resets,
     Seed,
     Settings,
+    Timeout,
     Unseen,
     declared,
-    environment,
     live,
+    opened,
     out,
     outcome,
     print_error,
@@ -33,7 +37,7 @@ from gosprl.cli.shared import (
 
 
 def collect(
-    env: Env,
+    env: EnvOrProcess = None,
     need: Annotated[
         str, typer.Option(help="Samples of every pair: a number, or an .npy file with an array [S] or [S, A].")
     ] = "1",
@@ -77,6 +81,9 @@ def collect(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    process: ProcessOption = None,
+    timeout: Timeout = None,
+    log: ErrorLog = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare with the fluid limit and a random walk (our domains only).")
     ] = False,
@@ -93,15 +100,10 @@ def collect(
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --json`
 
     Example: `gosprl collect Blackjack-v1 --need 3 --resets anytime --seed 0`
+
+    Example: `gosprl collect --process "./simulator --fast" --need 20 --seed 0`
     """
-    system = environment(env, settings)
-    if known and not isinstance(system, gosprl.TabularMDP):
-        raise gosprl.InputError("known: expected one of our domains; the dynamics of other environments are not known")
-    if known and confidence is not None:
-        raise gosprl.InputError("known, confidence: known dynamics need no confidence sets; give one of the two")
-    if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
-        raise gosprl.InputError("compare: expected one of our domains, and no --json")
-    given = {
+    options: dict[str, Any] = {
         "confidence": confidence,
         "scale": scale,
         "delta": delta,
@@ -109,32 +111,42 @@ def collect(
         "reach": reach,
         "planning": planning,
     }
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     options |= declared(resets, reset_cost, horizon, max_states, unseen)
-    wrong = False
-    if known:
-        options["dynamics"] = system
-    try:
-        with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of {task.fields[states]} met"), total=1.0) as bar:
-            result = gosprl.collect(
-                *(system, samples(need)), strategy=strategy, seed=seed, max_steps=max_steps, progress=bar, **options
-            )
-    except gosprl.CollectionError as error:
-        print_error(error)
-        result, wrong = error.result, isinstance(error.__cause__, gosprl.InputError)
+    with opened(env, settings, process, timeout, log) as (name, system):
+        if known and not isinstance(system, gosprl.TabularMDP):
+            raise gosprl.InputError("known: expected one of our domains; the dynamics of other systems are not known")
+        if known and confidence is not None:
+            raise gosprl.InputError("known, confidence: known dynamics need no confidence sets; give one of the two")
+        if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
+            raise gosprl.InputError("compare: expected one of our domains, and no --json")
+        if known:
+            options["dynamics"] = system
+        options |= {"strategy": strategy, "seed": seed, "max_steps": max_steps}
+        result, wrong = _collected(system, samples(need), options)
     if as_json:
         known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
-        print_json(outcome(env, result) | known_limit)
+        print_json(outcome(name, result) | known_limit)
     else:
-        out.print(summary(env, result))
+        out.print(summary(name, result))
         if isinstance(system, gosprl.TabularMDP):
             if system.map is not None:
                 out.print(_heat_map(system.map, result.counts.sum(axis=1)), soft_wrap=True)
             if compare:
                 _compare(system, samples(need), result, seed)
     if result.stop == "interrupted":
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
     raise typer.Exit(2 if wrong else 0 if result.met else 1)
+
+
+def _collected(system: Any, need: Any, options: dict[str, Any]) -> tuple[gosprl.Result, bool]:
+    """Return the result of a run, and whether it failed because an argument is wrong."""
+    try:
+        with live(BarColumn(), TextColumn("{task.percentage:3.0f} % of {task.fields[states]} met"), total=1.0) as bar:
+            return gosprl.collect(system, need, progress=bar, **options), False
+    except gosprl.CollectionError as error:
+        print_error(error)
+        return error.result, isinstance(error.__cause__, gosprl.InputError)
 
 
 def _heat_map(lines: tuple[str, ...], visits: Any) -> Text:

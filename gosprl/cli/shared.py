@@ -1,7 +1,7 @@
 """Shared by the verbs of the command line: reading arguments, showing a run, exit statuses.
 
 Exit status: 0 everything asked for was reached, 1 stopped before, 2 usage or input error, 70 internal error, 130 after
-Ctrl-C.
+Ctrl-C, 143 after SIGTERM.
 """
 
 import functools
@@ -28,12 +28,37 @@ from gosprl.progress import states_of
 
 P = ParamSpec("P")
 
+INTERRUPTED, TERMINATED = 130, 143  # exit statuses after Ctrl-C and after SIGTERM
+
 MAX_WIDTH = 10_000  # characters of a table's line
 
 out = Console()
 err = Console(stderr=True)
 
 Env = Annotated[str, typer.Argument(help="A domain (see `gosprl domains`) or the id of a Gymnasium environment.")]
+EnvOrProcess = Annotated[
+    str | None,
+    typer.Argument(metavar="[ENV]", help="A domain (see `gosprl domains`) or the id of a Gymnasium environment."),
+]
+PROGRAMS = "Programs in other languages"
+ProcessOption = Annotated[
+    str | None,
+    typer.Option(
+        "--process",
+        metavar="COMMAND",
+        help="Instead of ENV: a program that speaks the line protocol (docs/protocol.md), with its arguments. No shell "
+        "reads them.",
+        rich_help_panel=PROGRAMS,
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(help="Seconds in which the program must answer (default 30).", rich_help_panel=PROGRAMS),
+]
+ErrorLog = Annotated[
+    Path | None,
+    typer.Option("--log", metavar="FILE", help="Append the program's standard error.", rich_help_panel=PROGRAMS),
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of ENV, such as states=6.")
 ]
@@ -103,7 +128,7 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
         except typer.Exit:
             raise
         except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
         except Exception:
             traceback.print_exc()
             err.print("[bold red]internal error:[/] this is a bug in gosprl; please report it with the traceback above")
@@ -121,6 +146,32 @@ def print_table(table: Table) -> None:
 def print_error(error: Exception) -> None:
     """Print an error in one line on stderr."""
     err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def opened(
+    env: str | None, settings: list[str] | None, process: str | None, timeout: float | None, log: Path | None
+) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the system that ENV or --process stand for; afterwards a program is ended."""
+    if (env is None) == (process is None):
+        raise gosprl.InputError("env, process: expected either ENV or --process COMMAND")
+    if env is not None:
+        if timeout is not None or log is not None:
+            raise gosprl.InputError("timeout, log: only with --process")
+        yield env, environment(env, settings)
+        return
+    if settings:
+        raise gosprl.InputError("set: only with ENV; arguments of a program stand in its command")
+    from gosprl.systems.process import TIMEOUT, Process
+
+    assert process is not None
+    seconds = TIMEOUT if timeout is None else timeout
+    try:
+        system = Process(process, start_timeout=seconds, reset_timeout=seconds, step_timeout=seconds, log=log)
+    except gosprl.GosprlError as error:
+        raise gosprl.InputError(str(error)) from None
+    with system:
+        yield process, system
 
 
 def environment(name: str, settings: list[str] | None) -> Any:

@@ -16,12 +16,25 @@ from notices import without_notice
 from typer.testing import CliRunner
 
 import gosprl
-from gosprl.cli import collect as cli_collect
+from gosprl.cli import shared as cli_shared
 from gosprl.cli.app import app
 
 COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()", "collect"]
 RIVER = gosprl.envs.make("riverswim6")
-KEYS = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "resets", "unseen", "of_discovered")
+KEYS = (
+    "met",
+    "steps",
+    "attempts",
+    "stop",
+    "states",
+    "pairs",
+    "seed",
+    "guarantee",
+    "resets",
+    "crashes",
+    "unseen",
+    "of_discovered",
+)
 
 
 def run(*arguments):
@@ -172,7 +185,7 @@ class Fussy(gym.Env):
 
 def test_an_input_error_on_the_way_exits_with_2(monkeypatch):
     """As the verbs of the applications do."""
-    monkeypatch.setattr(cli_collect, "environment", lambda name, settings: Fussy())
+    monkeypatch.setattr(cli_shared, "environment", lambda name, settings: Fussy())
     done = CliRunner().invoke(app, ["collect", "x", "--need", "9", "--seed", "0", "--json"])
     assert done.exit_code == 2
     assert "power: expected more of it" in done.stderr

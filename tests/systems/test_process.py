@@ -210,7 +210,7 @@ while True:
 """
     with (
         Process([sys.executable, "-c", program]) as system,
-        pytest.raises(CollectionError, match="expected one line for each request|that reads every request"),
+        pytest.raises(CollectionError, match=r"expected one line for each request|that reads every request"),
     ):
         gosprl.collect(system, 10**6, seed=0)
 

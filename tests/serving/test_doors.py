@@ -1,0 +1,189 @@
+"""Servers on pipes and sockets: clients come and go, what was collected stays."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import threading
+import time
+
+import pytest
+from serving_client import Caller, walk
+
+import gosprl
+from gosprl import InputError
+from gosprl.serving import Server, serve_pipe, serve_socket
+
+
+def server(need=3):
+    return Server(lambda count: gosprl.Collector(None, count, need, seed=0), range(2))
+
+
+@pytest.fixture(params=["port", "path"])
+def served(request, tmp_path):
+    """(server, address, thread that serves)."""
+    told, ready, address = server(), threading.Event(), []
+
+    def say(name):
+        address.append(name)
+        ready.set()
+
+    where = "127.0.0.1:0" if request.param == "port" else str(tmp_path / "door")
+    thread = threading.Thread(daemon=True, target=serve_socket, args=(told, where, say))
+    thread.start()
+    assert ready.wait(10)
+    yield told, address[0], thread
+    if thread.is_alive():  # let it end
+        with Caller(address[0]) as last:
+            walk(last)
+        thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_client_walks_until_all_is_done(served):
+    told, address, thread = served
+    with Caller(address) as client:
+        walk(client)
+    thread.join(10)
+    assert not thread.is_alive()
+    assert told.result().met
+    assert told.result().counts.shape == (4, 2)
+
+
+def test_what_was_collected_outlives_a_client(served):
+    told, address, _ = served
+    with Caller(address) as client:
+        first = client.call(type="ask", observation=0)
+    time.sleep(0.05)
+    with Caller(address) as client:
+        assert client.call(type="ask", observation=0) == first
+        assert client.call(type="tell", observation=1)["ok"]
+        client.send(b'{"type": "ask", "obs')  # cut off in the middle of a line
+    with Caller(address) as client:
+        steps = client.call(type="result")["steps"]
+        assert steps == 1
+        walk(client)
+    assert told.result().met
+
+
+def test_a_second_client_is_sent_away_and_may_come_later(served):
+    _, address, _ = served
+    with Caller(address) as client:
+        client.call(type="ask", observation=0)
+        with Caller(address) as second:
+            assert "another client is being served" in second.receive()["error"]
+            assert second.file.readline() == b""
+        assert client.call(type="tell", observation=1)["ok"]
+        assert client.call(type="close") == {"ok": True, "closed": True}
+        assert client.file.readline() == b""
+    with Caller(address) as second:
+        assert "action" in second.call(type="ask", observation=1)
+
+
+def test_a_line_that_never_ends(served):
+    _, address, _ = served
+    with Caller(address) as client:
+        client.send(b"x" * 1_100_000)
+        assert "at most 1,000,000 bytes" in client.receive()["error"]
+        client.send(b"x" * 3_000_000 + b"\n")  # the rest of it is not another one
+        assert "action" in client.call(type="ask", observation=0)
+
+
+def test_several_requests_in_one_piece(served):
+    _, address, _ = served
+    with Caller(address) as client:
+        lines = [{"type": "ask", "observation": 0}, {"type": "tell", "observation": 1}, {"type": "result"}]
+        client.send(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        answers = [client.receive() for _ in lines]
+    assert "action" in answers[0]
+    assert answers[1]["ok"]
+    assert answers[2]["steps"] == 1
+
+
+def test_a_path_is_for_its_owner_only_and_goes_with_the_server(tmp_path):
+    path, told = tmp_path / "door", server()
+    seen = []
+    thread = threading.Thread(
+        daemon=True,
+        target=serve_socket,
+        args=(told, str(path), lambda name: seen.append(stat.S_IMODE(os.stat(name).st_mode))),
+    )
+    thread.start()
+    while not seen:
+        time.sleep(0.01)
+    assert seen == [0o600]
+    with pytest.raises(InputError, match=r"socket: .*door cannot be listened on"):
+        serve_socket(server(), str(path))
+    with Caller(str(path)) as client:
+        walk(client)
+    thread.join(10)
+    assert not path.exists()
+
+
+def test_a_socket_that_nobody_listens_on_is_replaced(tmp_path):
+    path = tmp_path / "door"
+    with socket.socket(socket.AF_UNIX) as forgotten:
+        forgotten.bind(str(path))
+    told = Server(lambda count: gosprl.Collector(2, count, 0), range(1))
+    assert told.done  # nothing is needed
+    assert serve_socket(told, str(path)) == 0
+    assert not path.exists()
+
+
+def test_a_file_is_not_replaced(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("keep me")
+    with pytest.raises(InputError, match=r"notes\.txt cannot be listened on"):
+        serve_socket(server(), str(path))
+    assert path.read_text() == "keep me"
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0:0", "example.org:80", "/nowhere/door", "127.0.0.1:99999999", "x" * 200, "192.168.0.1:0"]
+)
+def test_addresses_that_are_not_served(address):
+    with pytest.raises(InputError, match=r"^socket: "):
+        serve_socket(server(), address)
+
+
+def test_a_port_in_use():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be listened on"):
+            serve_socket(server(), f"127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_everything_is_kept(number, tmp_path):
+    told, path, before = server(), tmp_path / "door", signal.getsignal(number)
+
+    def one_step_then_a_signal():
+        with Caller(str(path)) as client:
+            client.call(type="ask", observation=0)
+            client.call(type="tell", observation=1)
+            os.kill(os.getpid(), number)
+            client.file.readline()
+
+    calling = threading.Thread(daemon=True, target=one_step_then_a_signal)
+    assert serve_socket(told, str(path), lambda name: calling.start()) == number
+    calling.join(10)
+    assert told.result().steps == 1
+    assert signal.getsignal(number) is before
+    assert not path.exists()
+
+
+def test_pipes():
+    told = server()
+    requests, to_us = os.pipe()
+    from_us, answers = os.pipe()
+    with open(to_us, "wb", buffering=0) as out, open(from_us, "rb") as back:
+        thread = threading.Thread(daemon=True, target=serve_pipe, args=(told, requests, answers))
+        thread.start()
+        out.write(b'{"type":"ask","observation":0}\n')
+        assert "action" in json.loads(back.readline())
+        out.close()  # without a word
+        thread.join(10)
+        assert not thread.is_alive()
+    for descriptor in (requests, answers):
+        os.close(descriptor)
