@@ -34,7 +34,8 @@ def served(request, tmp_path):
     thread.start()
     assert ready.wait(10)
     yield told, address[0], thread
-    if thread.is_alive():  # let it end
+    thread.join(0.3)
+    if thread.is_alive():  # not everything is done: let it end
         with Caller(address[0]) as last:
             walk(last)
         thread.join(10)
