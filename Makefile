@@ -42,6 +42,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/counting.py
 	$(BIN)/python benchmarks/observing.py
 	$(BIN)/python benchmarks/discovering.py
+	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py

@@ -150,14 +150,18 @@ class Child:
 
     def _end_of_pipe(self) -> Exception:
         """Return what to raise if nothing more can be read or written: how it ended, or that it did not."""
-        result = self._exit(GRACE)
+        if how := self._how_ended(GRACE):
+            return Ended(how)
+        return Violation("expected answers until the program exits, but it closed its standard input or output")
+
+    def _how_ended(self, timeout: float) -> str:
+        """Say how it ended; nothing if it still runs after this time."""
+        result = self._exit(timeout)
         if result is None:
-            return Violation(
-                "expected a program that answers until it exits, but it closed its standard input or output"
-            )
+            return ""
         if result.si_code == os.CLD_EXITED:
-            return Ended(f"it exited with status {result.si_status}")
-        return Ended(f"it was ended by the signal {signal.Signals(result.si_status).name}")
+            return f"it exited with status {result.si_status}"
+        return f"it was ended by the signal {signal.Signals(result.si_status).name}"
 
     def _exit(self, timeout: float = 0.0) -> "os.waitid_result | None":
         """Return how it ended, None if it runs. Its number stays reserved until `end`: no signal can hit another."""
@@ -173,26 +177,37 @@ class Child:
         text = self._tail.decode(errors="replace").strip()
         return f"; its standard error ends with {text[-300:]!r}" if text else ""
 
-    def end(self, farewell: bytes = b"") -> None:
-        """End it: with a last line and a moment to obey, then by signals; nothing that it started stays."""
+    def leave(self, farewell: bytes) -> str:
+        """Say a last line, and give it a moment to exit before it is ended; how it took that, in words."""
+        if self._over:
+            return ""
+        with contextlib.suppress(OSError):
+            os.write(self._in, farewell)
+        self._close_input()
+        how = self._how_ended(GRACE)
+        if not how:
+            self._signal(signal.SIGTERM)
+            self._exit(GRACE)
+        self.end()
+        return how or f"it still ran after {GRACE:g} s"
+
+    def end(self) -> None:
+        """End it at once; nothing that it started stays."""
         if self._over:
             return
         self._over = True
         process = self._process
-        assert process.stdin
         assert process.stdout
-        with contextlib.suppress(OSError):
-            if farewell:
-                os.write(self._in, farewell)
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        if farewell and self._exit(GRACE) is None:
-            self._signal(signal.SIGTERM)
-            self._exit(GRACE)
+        self._close_input()
         self._signal(signal.SIGKILL)
         process.wait()
         self._listener.join(GRACE)
         process.stdout.close()
+
+    def _close_input(self) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
 
     def _signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and to what it has started."""

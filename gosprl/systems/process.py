@@ -97,7 +97,9 @@ class Program:
 
     def close(self) -> None:
         """Ask the program to exit, and see to it."""
-        self._end(protocol.line_of({"type": "close"}))
+        if self._child is not None:
+            self._child.leave(protocol.line_of({"type": "close"}))
+        self._end()
 
     def _next_seed(self) -> dict[str, int]:
         if self._rng is None or not self._unseeded:
@@ -153,10 +155,10 @@ class Program:
             raise GosprlError(f"the program says: {answer['error']!s:.300}")
         return answer
 
-    def _end(self, farewell: bytes = b"") -> None:
-        """End the process: at once, or with a last line and a moment to obey."""
+    def _end(self) -> None:
+        """End the process, if there is one."""
         if self._child is not None:
-            self._child.end(farewell)
+            self._child.end()
             self._finalizer.detach()
             self._child = None
 
