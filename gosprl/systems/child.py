@@ -19,6 +19,7 @@ from gosprl.systems.protocol import LONGEST, Violation
 
 GRACE = 1.0  # seconds to exit in, when asked to
 TICK = 0.05  # seconds between two looks whether the process is alive, while it is silent
+AWAKE = 1e-4  # seconds to wait for an answer without sleeping
 PIECE = 1 << 16  # bytes of a read
 TAIL = 2000  # bytes of standard error that are kept
 
@@ -124,7 +125,7 @@ class Child:
         searched = 0
         while True:
             left = deadline - time.monotonic()
-            if self._readable.poll(max(0.0, min(left, TICK)) * 1000):
+            if self._soon() or self._readable.poll(max(0.0, min(left, TICK)) * 1000):
                 if not self._more():
                     raise self._end_of_pipe()
                 end = self._buffer.find(b"\n", searched)
@@ -138,6 +139,15 @@ class Child:
                     raise self._end_of_pipe()
             elif left <= 0:
                 raise TooLate(f"no answer within {timeout:g} s")
+
+    def _soon(self) -> bool:
+        """Whether it answers within a moment, in which we stay awake: to fall asleep and wake up takes longer."""
+        end = time.perf_counter() + AWAKE
+        while time.perf_counter() < end:
+            if self._readable.poll(0):
+                return True
+            os.sched_yield()
+        return False
 
     def _more(self) -> bool:
         """Read what is there; False at the end of the output."""
