@@ -1,10 +1,12 @@
 """Need: what is needed and not yet there, as strategies read it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl import _checks
 from gosprl.collecting.requirements import Requirement, checked, checked_rows, scattered
 from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 from gosprl.model.empirical import EmpiricalModel
@@ -161,10 +163,16 @@ class Need:
             return False
         return first or before != self.unmet_states
 
-    def waive(self, states: dict[int, str]) -> None:
-        """Ask nothing of these states any more; `asked` and `unmet` still list them."""
-        self.waived.update(states)
+    def waive(self, states: Mapping[int, str]) -> None:
+        """Ask nothing of these states any more, for the reasons given; `asked` and `unmet` still list them."""
+        self.waived.update(_checks.reasons("need.waive: states", states, self._model.rows.num_states))
         self._take(*self._taken())
+
+    def move_waiver(self, before: int, now: int) -> None:
+        """Let `now` stand for what is not discovered: `before` was discovered, and nothing was tested of it."""
+        if before != now and before in self.waived:
+            self.waived[now] = self.waived.pop(before)
+            self._take(*self._taken())
 
     def reconsider(self) -> None:
         """Waive nothing any more: the walk begins anew."""

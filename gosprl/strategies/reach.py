@@ -1,0 +1,169 @@
+"""Reach: which needed states are farther away than L steps, each with its own certificate (`reach=L`, GOSPRL-L).
+
+The test. Let s be the state that the walk is in, and v_g(s) the optimistic distance to g: the least expected number of
+steps over all policies and all dynamics in the confidence sets (`gosprl.planning.ssp`; endings and resets are planned
+with, and cost what they cost elsewhere). A needed state g is given up only if a certified lower bound on v_g(s) exceeds
+L. What is compared is the value of a plan divided by 1 + rho, which is never above the optimum, so an imprecise plan
+gives up too little.
+
+The promise. On the event that all sets hold at all times, v_g(s) is at most the true distance. So with probability
+1 - delta, in the whole run, no state is given up whose true shortest expected hitting time, from the state that the
+walk was in when it was given up, is at most L. This is for unscaled sets: smaller ones (`scale` below 1) promise
+nothing, and the guarantee says so. States may be kept that are beyond L, as long as nearer ones are left.
+
+One plan for many goals. The distance to a set of goals is at most that to any member, so a plan for a set G with
+v_G(s) > L certifies all of G. Two tests use this:
+
+    all     If the plan for all goals has a value above L, all of them are given up, and the run ends. It is made
+            whenever the strategy's own plan is that long, so a run never goes on with states that are all beyond L.
+    groups  While nearer goals are left, a group G of goals is given up if v_G > L at s and at every goal that the walk
+            is likely to come to: those that can be linked to s by hops of at most L from goal to goal, estimated by
+            shortest paths over the stored transitions, a transition of probability at most u taking 1 / u steps. So
+            a long corridor whose cells are all needed is walked to its end, although its end is beyond L at first.
+            Only goals that are not linked are tested: first all of them at once, then halves of the groups that fail.
+
+Cost. The second test is not needed for a run to end, so it may be late: it applies at most a tenth as many rows as the
+strategy's own plans do, and it is skipped while no pair has L visits and any state may follow any other. (With n visits
+of every pair, no optimistic distance is much above n.)
+
+A state given up is waived: `Need.waive` takes it out of the need for all planners of the run, and the result lists it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from gosprl.collecting.need import Need
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.workspace import Workspace
+from gosprl.sets import Confidence, Known
+
+SHARE = 0.1  # rows that tests of groups may apply, for each row that the strategy's plans apply
+PLANS = 4  # plans of one test of groups at most
+EACH = 20  # up to this number of states given up together, each gets a plan and so a distance of its own
+PRECISION, KNOWN_PRECISION = 1e-3, 1e-7
+NO_PATH = "no path that surely gets there, whatever the dynamics in the sets"
+
+
+class Reach:
+    """Gives up needed states beyond L; see the head of this module.
+
+    Parameters
+    ----------
+    limit
+        L, in steps.
+    family
+        The confidence sets that distances are measured in.
+    model, need
+        The counts and what is missing; both change during the run.
+    """
+
+    def __init__(self, limit: float, family: Confidence, model: EmpiricalModel, need: Need) -> None:
+        self.limit, self.family, self.model, self.need = float(limit), family, model, need
+        self._work: Workspace | None = None  # made for the first test: most runs need none for long
+        self._groups: list[NDArray[np.int64]] = []  # goals that are still to be tested
+        self._credit = 0.0  # rows that tests of groups may apply
+
+    def resize(self) -> None:
+        """Make arrays anew: the model has more states."""
+        self._work = None
+        self._groups = []
+
+    def distances(self, goals: NDArray[np.bool_], t: int) -> NDArray[np.float64]:
+        """Return lower bounds [S] on the optimistic distance to the nearest of `goals` [S], at time t."""
+        if self._work is None:
+            self._work = Workspace(self.model, self.family)
+        precision = KNOWN_PRECISION if self._work.known else min(PRECISION, 1 / (2 * t))
+        return self._work.plan(goals, self.model.costs(ending=1.0), precision, -1)[1]
+
+    def give_up(self, goals: NDArray[np.int64], distance: float, s: int, t: int) -> None:
+        """Waive `goals` [n], all of which are at least `distance` > L away from s."""
+        if len(goals) > EACH:
+            tests = dict.fromkeys(goals.tolist(), self._test(distance, f" to the nearest of {len(goals)} states"))
+        elif len(goals) == 1:
+            tests = {int(goals[0]): self._test(distance)}
+        else:
+            tests = {g: self._test(max(distance, float(self.distances(self._mask(g), t)[s]))) for g in goals.tolist()}
+        self.need.waive(tests)
+
+    def all_beyond(self, s: int, t: int) -> bool:
+        """Give up everything needed if all of it is beyond L; whether that is so."""
+        goals = self.need.unmet_items > 0
+        if goals[s]:
+            return False
+        distance = float(self.distances(goals, t)[s])
+        if distance > self.limit:
+            self.give_up(np.flatnonzero(goals), distance, s, t)
+        return distance > self.limit
+
+    def examine(self, s: int, t: int, rows: int) -> None:
+        """Give up groups of goals beyond L, if the `rows` applied by the strategy since the last call allow a test."""
+        self._credit += SHARE * rows
+        if self._credit < 0:
+            return
+        self._credit -= len(self.model.rows)
+        if not (isinstance(self.family, Known) or self.model.closed) and self.model.visits.max() < self.limit:
+            return
+        if self._work is None:
+            self._work = Workspace(self.model, self.family)
+        before = self._work.applied
+        self._test_groups(s, t)
+        self._credit -= self._work.applied - before
+
+    def _test_groups(self, s: int, t: int) -> None:
+        goals = self.need.unmet_items > 0
+        linked = self._linked(s, goals)
+        candidates = goals & ~linked
+        candidates[s] = False
+        groups = [group[candidates[group]] for group in self._groups]
+        self._groups = [group for group in groups if len(group)]
+        if not self._groups and candidates.any():
+            self._groups = [np.flatnonzero(candidates)]
+        linked[s] = True
+        for _ in range(PLANS):
+            if not self._groups:
+                return
+            group = self._groups.pop()
+            values = self.distances(self._mask(group), t)
+            if values[linked].min() > self.limit:
+                self.give_up(group, float(values[s]), s, t)
+            elif len(group) > 1:
+                self._groups += np.array_split(group, 2)
+
+    def _linked(self, s: int, goals: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the goals [S] that hops of at most L lead to, from s and from goal to goal, along stored transitions.
+
+        An estimate: it decides what is tested, never what is given up.
+        """
+        graph, linked, new = self._graph(), np.zeros(len(goals), dtype=bool), np.array([s])
+        while new.size:
+            hops = dijkstra(graph, indices=new, min_only=True, limit=self.limit)
+            new = np.flatnonzero(goals & (hops <= self.limit) & ~linked)
+            linked[new] = True
+            self._credit -= len(self.model.rows)
+        return linked
+
+    def _graph(self) -> csr_array:
+        """Return the stored transitions, with the number of trials that each takes at its largest probability."""
+        work, model = self._work, self.model
+        assert work is not None
+        work.refresh(work.stale())
+        sets, S = work.sets, model.rows.num_states
+        number = sets.end - sets.begin
+        row = np.repeat(np.arange(len(number)), number)
+        slot = np.arange(len(row)) + np.repeat(sets.begin - (np.cumsum(number) - number), number)
+        row, slot = row[possible := model.enabled[row] & (sets.upper[slot] > 0)], slot[possible]
+        begin = np.searchsorted(model.rows.state[row], np.arange(S + 1))
+        return csr_array((1 / sets.upper[slot], sets.succ[slot], begin), shape=(S, S))
+
+    def _mask(self, states: NDArray[np.int64] | int) -> NDArray[np.bool_]:
+        mask = np.zeros(self.model.rows.num_states, dtype=bool)
+        mask[states] = True
+        return mask
+
+    def _test(self, distance: float, of: str = "") -> str:
+        """Return the words of a result."""
+        if distance == np.inf:
+            return NO_PATH
+        return f"optimistic distance{of} {distance:.4g} > L = {self.limit:g}"
