@@ -11,15 +11,7 @@ An attempt k, started in state s at time t_k:
    such action any more (an adaptive need may decrease), skip this. With a need per state, the first step of the next
    attempt is the sample.
 
-GOSPRL-L gives up needed states that are too far away, by either of two tests:
-
-    optimistic distance   the optimistic number of steps from the current state to a goal exceeds L. On the event that
-                          the confidence sets hold, the true one does too: at level delta the goal is beyond L. Goal by
-                          goal, see `gosprl.strategies.reach`.
-    paper's threshold     the steps so far exceed alpha (j L + L^{3/2} S^2 A) in the j-th episode (the j-th needed
-                          sample). The theorem gives neither alpha nor its logarithms, so this test certifies nothing:
-                          it is off by default, and a run that it stopped has no guarantee. (The paper prints j before
-                          both terms; its lemma needs it before the first only.)
+GOSPRL-L gives up needed states that are too far away: see `gosprl.strategies.reach`.
 """
 
 from collections.abc import Callable
@@ -38,12 +30,11 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.focus import Focus
 from gosprl.planning.ssp import row_costs
 from gosprl.planning.workspace import Workspace
-from gosprl.sets import KL, Bernstein, Confidence, Known, as_family
+from gosprl.sets import KL, Bernstein, Confidence, Known
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.goals import GOALS, History, Select, every, selected
-from gosprl.strategies.reach import KNOWN_PRECISION, NO_PATH, Reach
-
-THRESHOLD = "paper's threshold"
+from gosprl.strategies.knowledge import KNOWN_PRECISION, family_of, take_knowledge
+from gosprl.strategies.reach import NO_PATH, THRESHOLD, Reach, exceeds_threshold
 
 
 @dataclass(frozen=True)
@@ -117,29 +108,6 @@ class Gosprl(Strategy):
         """Make the planner of a run."""
         take_knowledge(model, self.dynamics, self.successors)
         return GosprlPlanner(self, model, need, rng)
-
-
-def family_of(
-    dynamics: TabularMDP | None, successors: Any, confidence: str | Confidence, delta: float, scale: float
-) -> Confidence:
-    """Check that the options are compatible, and return the confidence sets that they define."""
-    if dynamics is None:
-        return as_family(confidence, delta, scale)
-    if confidence != "kl":
-        raise InputError("dynamics, confidence: known dynamics need no confidence sets; give one of the two")
-    if successors is not None:
-        raise InputError("dynamics, successors: known dynamics say what is possible; give one of the two")
-    if not isinstance(dynamics, TabularMDP):
-        raise InputError(f"dynamics: expected a TabularMDP, got {type(dynamics).__name__}")
-    return Known(dynamics)
-
-
-def take_knowledge(model: EmpiricalModel, dynamics: TabularMDP | None, successors: Any) -> None:
-    """Apply prior knowledge: check the dynamics, and restrict the model to the possible successors."""
-    if dynamics is not None and not dynamics.rows.same(model.rows):
-        raise InputError("dynamics: expected the same states and actions as the system's")
-    if successors is not None and model.restricted_to != id(successors):
-        model.restrict(successors)
 
 
 class GosprlPlanner(Planner):
@@ -411,7 +379,7 @@ class GosprlPlanner(Planner):
         # a goal in which the walk is now is 0 steps away
         if reach is None or not reach.limit < cost < np.inf or goals[s]:
             return False
-        if self.options.costs is not None:  # `reach` is a number of steps, not a cost
+        if self.options.costs is not None or self.prices is not None:  # `reach` is a number of steps, not a cost
             cost = float(reach.distances(goals, t)[s])
         if cost <= reach.limit:
             return False
@@ -420,16 +388,12 @@ class GosprlPlanner(Planner):
 
     def _out_of_reach(self, goals: NDArray[np.bool_], cost: float, t: int) -> tuple[NDArray[np.bool_], str]:
         """Return the states to give up by the other tests [S], and the one that decided it; "" if there are none."""
-        options, model, need = self.options, self.model, self.need
         if cost == np.inf:
             return goals, NO_PATH
-        if options.reach is not None and options.reach_constant is not None:
-            L = float(options.reach)
-            j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(need.state_visits, need.state).sum()
-            bound = options.reach_constant * (j * L + L**1.5 * model.rows.num_states**2 * model.num_actions)
-            if t - 1 > bound:
-                return self._under, f"{THRESHOLD}: {t - 1} steps > {bound:.4g}"
-        return goals, ""
+        options = self.options
+        if options.reach is None or options.reach_constant is None:
+            return goals, ""
+        return self._under, exceeds_threshold(options.reach, options.reach_constant, self.model, self.need, t)
 
     def _largest_gap(self, s: int) -> int:
         """Return the row of state s with the largest positive gap b - N, ties at random; -1 if there is none."""

@@ -39,7 +39,8 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.workspace import Workspace
 from gosprl.sets import Confidence
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
-from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
+from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
+from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.practical import Practical, PracticalPlanner
 
 CREDITED = 0.95  # the part of its value that a later episode is credited with: chosen by measurement

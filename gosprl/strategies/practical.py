@@ -35,7 +35,8 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.fluid import Flow, solve, solve_model
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
-from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
+from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
+from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.reach import Reach
 
 FLUID_STATES = 500

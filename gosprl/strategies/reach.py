@@ -27,6 +27,11 @@ strategy's own plans do, and it is skipped while no pair has L visits and any st
 of every pair, no optimistic distance is much above n.)
 
 A state given up is waived: `Need.waive` takes it out of the need for all planners of the run, and the result lists it.
+
+The paper's threshold is another test, an option of `gosprl` only: all needed states are given up when the steps so far
+exceed alpha (j L + L^{3/2} S^2 A) in the j-th episode (the j-th needed sample). The theorem gives neither alpha nor its
+logarithms, so this test certifies nothing: it is off by default, and a run that it stopped has no guarantee. (The paper
+prints j before both terms; its lemma needs it before the first only.)
 """
 
 import numpy as np
@@ -38,12 +43,14 @@ from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.workspace import Workspace
 from gosprl.sets import Confidence, Known
+from gosprl.strategies.knowledge import KNOWN_PRECISION
 
 SHARE = 0.1  # rows that tests of groups may apply, for each row that the strategy's plans apply
 PLANS = 4  # plans of one test of groups at most
 EACH = 20  # up to this number of states given up together, each gets a plan and so a distance of its own
-PRECISION, KNOWN_PRECISION = 1e-3, 1e-7
+PRECISION = 1e-3
 NO_PATH = "no path that surely gets there, whatever the dynamics in the sets"
+THRESHOLD = "paper's threshold"
 
 
 class Reach:
@@ -167,3 +174,11 @@ class Reach:
         if distance == np.inf:
             return NO_PATH
         return f"optimistic distance{of} {distance:.4g} > L = {self.limit:g}"
+
+
+def exceeds_threshold(L: float, alpha: float, model: EmpiricalModel, need: Need, t: int) -> str:
+    """Return the words of the paper's threshold if it is exceeded at time t, otherwise ""."""
+    pair, state = need.taken()
+    j = 1 + np.minimum(model.visits, pair).sum() + np.minimum(need.state_visits, state).sum()
+    bound = alpha * (j * L + L**1.5 * model.rows.num_states**2 * model.num_actions)
+    return f"{THRESHOLD}: {t - 1} steps > {bound:.4g}" if t - 1 > bound else ""

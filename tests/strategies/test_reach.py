@@ -84,7 +84,7 @@ class ComparedPlanner(Planner):
             own = distance(self.model, [g], s)
             stated = float(self.need.waived[g].split()[-5])
             assert own > L * (1 - 1e-6)
-            assert L < stated * 1.001  # rounded to four digits
+            assert stated * 1.001 > L  # rounded to four digits
             assert 0.99 * own < stated < 1.001 * own  # few goals: each has a plan of its own
             self.log.append((s, g, stated))
         assert not unmet[s] or s not in new
