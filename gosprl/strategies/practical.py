@@ -188,6 +188,10 @@ class PracticalPlanner(Planner):
 
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
         """Sample here if a sample is needed here, otherwise walk to an under-sampled state."""
+        if self._reach is not None:
+            self._reach.examine(s, t, self._paths.new_rows())
+            if self.need.met:
+                return GivenUp(self.need.waived)
         if self._plan is not None and self._is_stale(self._plan):
             self._plan = None
         if self._can_sample(s):
@@ -204,10 +208,6 @@ class PracticalPlanner(Planner):
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
         reach = self._reach
-        if reach is not None:
-            reach.examine(s, t, self._paths.new_rows())
-            if self.need.met:
-                return GivenUp(self.need.waived)
         self._price(s, t)
         self._paths.restart()
         planned = self._paths.attempt(s, t)

@@ -16,15 +16,17 @@ v_G(s) > L certifies all of G. Two tests use this:
 
     all     If the plan for all goals has a value above L, all of them are given up, and the run ends. It is made
             whenever the strategy's own plan is that long, so a run never goes on with states that are all beyond L.
-    groups  While nearer goals are left, a group G of goals is given up if v_G > L at s and at every goal that the walk
-            is likely to come to: those that can be linked to s by hops of at most L from goal to goal, estimated by
-            shortest paths over the stored transitions, a transition of probability at most u taking 1 / u steps. So
-            a long corridor whose cells are all needed is walked to its end, although its end is beyond L at first.
-            Only goals that are not linked are tested: first all of them at once, then halves of the groups that fail.
+    groups  While nearer goals are left, a group G of goals is given up if v_G > L at s and at every other goal that the
+            walk is likely to come to. So a long corridor whose cells are all needed is walked to its end, although its
+            end is beyond L at first. The walk is likely to come to goals that are linked to s by hops of at most L from
+            goal to goal; hops are estimated by shortest paths over the stored transitions, where a transition of
+            probability at most u takes 1 / u steps. First all goals that are not linked are tested at once, then halves
+            of the groups that fail; then linked ones, one by one, since the estimate may be far too low.
 
-Cost. The second test is not needed for a run to end, so it may be late: it applies at most a tenth as many rows as the
-strategy's own plans do, and it is skipped while no pair has L visits and any state may follow any other. (With n visits
-of every pair, no optimistic distance is much above n.)
+Cost. The second test is not needed for a run to end, so it may be late: it gets a tenth of the work of the strategy's
+plans and of the steps, and it is skipped while no pair has L visits and any state may follow any other. (With n visits
+of every pair, no optimistic distance is much above n.) Plans that give up something are not counted: there is at most
+one for each state in a run.
 
 A state given up is waived: `Need.waive` takes it out of the need for all planners of the run, and the result lists it.
 
@@ -40,15 +42,19 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from gosprl.collecting.need import Need
+from gosprl.errors import PrecisionError
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.solution import SLOW
 from gosprl.planning.workspace import Workspace
 from gosprl.sets import Confidence, Known
 from gosprl.strategies.knowledge import KNOWN_PRECISION
 
 SHARE = 0.1  # rows that tests of groups may apply, for each row that the strategy's plans apply
-PLANS = 4  # plans of one test of groups at most
+STEP = 10  # rows that take as long as a step, or less
+PLANS = 4  # groups that fail in one test at most
 EACH = 20  # up to this number of states given up together, each gets a plan and so a distance of its own
 PRECISION = 1e-3
+NO_GOALS = np.empty(0, dtype=np.int64)
 NO_PATH = "no path that surely gets there, whatever the dynamics in the sets"
 THRESHOLD = "paper's threshold"
 
@@ -69,20 +75,31 @@ class Reach:
     def __init__(self, limit: float, family: Confidence, model: EmpiricalModel, need: Need) -> None:
         self.limit, self.family, self.model, self.need = float(limit), family, model, need
         self._work: Workspace | None = None  # made for the first test: most runs need none for long
-        self._groups: list[NDArray[np.int64]] = []  # goals that are still to be tested
+        self._groups: list[NDArray[np.int64]] = []  # goals to be tested together; the last ones first
+        self._singles = NO_GOALS  # goals to be tested one by one; the last ones first
         self._credit = 0.0  # rows that tests of groups may apply
+        self._time = 0  # t when they were last allowed some
+
+    @property
+    def work(self) -> Workspace:
+        """The sets that distances are measured in; not those of other plans, which start from their last solution."""
+        if self._work is None:
+            self._work = Workspace(self.model, self.family)
+        return self._work
 
     def resize(self) -> None:
         """Make arrays anew: the model has more states."""
         self._work = None
-        self._groups = []
+        self._groups, self._singles = [], NO_GOALS
 
     def distances(self, goals: NDArray[np.bool_], t: int) -> NDArray[np.float64]:
         """Return lower bounds [S] on the optimistic distance to the nearest of `goals` [S], at time t."""
-        if self._work is None:
-            self._work = Workspace(self.model, self.family)
-        precision = KNOWN_PRECISION if self._work.known else min(PRECISION, 1 / (2 * t))
-        return self._work.plan(goals, self.model.costs(ending=1.0), precision, -1)[1]
+        precision = KNOWN_PRECISION if isinstance(self.family, Known) else min(PRECISION, 1 / (2 * t))
+        try:
+            return self.work.plan(goals, self.model.costs(ending=1.0), precision, -1)[1]
+        except PrecisionError:  # distances that doubles cannot hold; nothing is given up without a certificate
+            self._credit -= SLOW * len(self.model.rows)
+            return np.zeros(len(goals))
 
     def give_up(self, goals: NDArray[np.int64], distance: float, s: int, t: int) -> None:
         """Waive `goals` [n], all of which are at least `distance` > L away from s."""
@@ -105,38 +122,48 @@ class Reach:
         return distance > self.limit
 
     def examine(self, s: int, t: int, rows: int) -> None:
-        """Give up groups of goals beyond L, if the `rows` applied by the strategy since the last call allow a test."""
-        self._credit += SHARE * rows
+        """Give up groups of goals beyond L, if a test is due; the strategy applied `rows` rows since the last call."""
+        self._credit += SHARE * (rows + STEP * (t - self._time))
+        self._time = t
         if self._credit < 0:
             return
         self._credit -= len(self.model.rows)
         if not (isinstance(self.family, Known) or self.model.closed) and self.model.visits.max() < self.limit:
             return
-        if self._work is None:
-            self._work = Workspace(self.model, self.family)
-        before = self._work.applied
         self._test_groups(s, t)
-        self._credit -= self._work.applied - before
 
     def _test_groups(self, s: int, t: int) -> None:
         goals = self.need.unmet_items > 0
         linked = self._linked(s, goals)
-        candidates = goals & ~linked
-        candidates[s] = False
-        groups = [group[candidates[group]] for group in self._groups]
-        self._groups = [group for group in groups if len(group)]
-        if not self._groups and candidates.any():
-            self._groups = [np.flatnonzero(candidates)]
+        goals[s] = False
         linked[s] = True
-        for _ in range(PLANS):
-            if not self._groups:
-                return
-            group = self._groups.pop()
-            values = self.distances(self._mask(group), t)
-            if values[linked].min() > self.limit:
+        self._list_groups(goals, linked)
+        failed = 0
+        while failed < PLANS and (self._groups or len(self._singles)):
+            if self._groups:
+                group = self._groups.pop()
+            else:
+                group, self._singles = self._singles[-1:], self._singles[:-1]
+            before, mask = self.work.applied, self._mask(group)
+            values = self.distances(mask, t)
+            if values[linked & ~mask].min() > self.limit:
                 self.give_up(group, float(values[s]), s, t)
-            elif len(group) > 1:
-                self._groups += np.array_split(group, 2)
+                linked[group] = False
+            else:
+                self._groups += np.array_split(group, 2) if len(group) > 1 else []
+                self._credit -= self.work.applied - before
+                failed += 1
+
+    def _list_groups(self, goals: NDArray[np.bool_], linked: NDArray[np.bool_]) -> None:
+        """Keep what is still to be tested of `goals` [S]; if that is nothing, list all, those with few visits last."""
+        far, near = goals & ~linked, goals & linked
+        groups = [group[far[group]] for group in self._groups]
+        self._groups = [group for group in groups if len(group)]
+        self._singles = self._singles[near[self._singles]]
+        if not self._groups and not len(self._singles):
+            self._groups = [np.flatnonzero(far)] if far.any() else []
+            singles = np.flatnonzero(near)
+            self._singles = singles[np.argsort(-self.need.state_visits[singles], kind="stable")]
 
     def _linked(self, s: int, goals: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the goals [S] that hops of at most L lead to, from s and from goal to goal, along stored transitions.
@@ -153,8 +180,7 @@ class Reach:
 
     def _graph(self) -> csr_array:
         """Return the stored transitions, with the number of trials that each takes at its largest probability."""
-        work, model = self._work, self.model
-        assert work is not None
+        work, model = self.work, self.model
         work.refresh(work.stale())
         sets, S = work.sets, model.rows.num_states
         number = sets.end - sets.begin
