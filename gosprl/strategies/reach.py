@@ -50,7 +50,11 @@ from gosprl.sets import Confidence, Known
 from gosprl.strategies.knowledge import KNOWN_PRECISION
 
 SHARE = 0.1  # rows that tests of groups may apply, for each row that the strategy's plans apply
-STEP = 10  # rows that take as long as a step, or less
+STEP, ATTEMPT, PLAN = (
+    10,
+    1000,
+    3000,
+)  # rows that take as long as a step and as an attempt, at least, and a plan of a test
 PLANS = 4  # groups that fail in one test at most
 EACH = 20  # up to this number of states given up together, each gets a plan and so a distance of its own
 PRECISION = 1e-3
@@ -123,11 +127,11 @@ class Reach:
 
     def examine(self, s: int, t: int, rows: int) -> None:
         """Give up groups of goals beyond L, if a test is due; the strategy applied `rows` rows since the last call."""
-        self._credit += SHARE * (rows + STEP * (t - self._time))
+        self._credit += SHARE * (rows + STEP * (t - self._time) + ATTEMPT)
         self._time = t
         if self._credit < 0:
             return
-        self._credit -= len(self.model.rows)
+        self._credit -= len(self.model.rows)  # for the maximum
         if not (isinstance(self.family, Known) or self.model.closed) and self.model.visits.max() < self.limit:
             return
         self._test_groups(s, t)
@@ -151,7 +155,7 @@ class Reach:
                 linked[group] = False
             else:
                 self._groups += np.array_split(group, 2) if len(group) > 1 else []
-                self._credit -= self.work.applied - before
+                self._credit -= PLAN + self.work.applied - before
                 failed += 1
 
     def _list_groups(self, goals: NDArray[np.bool_], linked: NDArray[np.bool_]) -> None:
@@ -171,6 +175,7 @@ class Reach:
         An estimate: it decides what is tested, never what is given up.
         """
         graph, linked, new = self._graph(), np.zeros(len(goals), dtype=bool), np.array([s])
+        self._credit -= PLAN
         while new.size:
             hops = dijkstra(graph, indices=new, min_only=True, limit=self.limit)
             new = np.flatnonzero(goals & (hops <= self.limit) & ~linked)

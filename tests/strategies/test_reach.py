@@ -287,7 +287,7 @@ def test_each_goal_given_up_is_beyond_reach_in_random_systems(name):
         given_up += len(planner.log)
     assert ended > 12  # others have goals a little farther away than L, which takes long to know
     assert given_up > 10
-    assert kept > 8  # some were given up while others were collected
+    assert kept > 3  # some were given up while others were collected
     assert stats.binomtest(wrong, 25, 0.1, alternative="greater").pvalue > LEVEL
 
 
@@ -306,7 +306,7 @@ def test_far_goals_are_given_up_while_near_ones_go_on(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("L", [50.0, 200.0])
+@pytest.mark.parametrize("L", [50.0, 90.0])
 def test_goals_each_beyond_reach_are_given_up_although_some_of_them_are_soon_met(name, L):
     """From 0, each takes 300 trials, of which 9 lead elsewhere and back: 309 steps. For some one of ten, 30 do."""
     mdp = hub(10, 1 / 300)
