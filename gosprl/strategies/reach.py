@@ -25,8 +25,8 @@ v_G(s) > L certifies all of G. Two tests use this:
 
 Cost. The second test is not needed for a run to end, so it may be late: it gets a tenth of the work of the strategy's
 plans and of the steps, and it is skipped while no pair has L visits and any state may follow any other. (With n visits
-of every pair, no optimistic distance is much above n.) Plans that give up something are not counted: there is at most
-one for each state in a run.
+of every pair, no optimistic distance is much above n.) Plans that give up something are not counted: there are at most
+two for each state in a run.
 
 A state given up is waived: `Need.waive` takes it out of the need for all planners of the run, and the result lists it.
 
@@ -49,12 +49,9 @@ from gosprl.planning.workspace import Workspace
 from gosprl.sets import Confidence, Known
 from gosprl.strategies.knowledge import KNOWN_PRECISION
 
-SHARE = 0.1  # rows that tests of groups may apply, for each row that the strategy's plans apply
-STEP, ATTEMPT, PLAN = (
-    10,
-    1000,
-    3000,
-)  # rows that take as long as a step and as an attempt, at least, and a plan of a test
+SHARE = 0.1  # part of the work of plans, attempts and steps that tests of groups may take; work is counted in rows
+STEP, ATTEMPT = 10, 1000  # rows that can be applied while a step or an attempt is made, or fewer
+PLAN = 3000  # the same for what a plan does besides applying rows
 PLANS = 4  # groups that fail in one test at most
 EACH = 20  # up to this number of states given up together, each gets a plan and so a distance of its own
 PRECISION = 1e-3
@@ -78,29 +75,29 @@ class Reach:
 
     def __init__(self, limit: float, family: Confidence, model: EmpiricalModel, need: Need) -> None:
         self.limit, self.family, self.model, self.need = float(limit), family, model, need
-        self._work: Workspace | None = None  # made for the first test: most runs need none for long
+        self._space: Workspace | None = None  # made for the first test: most runs need none for long
         self._groups: list[NDArray[np.int64]] = []  # goals to be tested together; the last ones first
         self._singles = NO_GOALS  # goals to be tested one by one; the last ones first
         self._credit = 0.0  # rows that tests of groups may apply
         self._time = 0  # t when they were last allowed some
 
     @property
-    def work(self) -> Workspace:
+    def space(self) -> Workspace:
         """The sets that distances are measured in; not those of other plans, which start from their last solution."""
-        if self._work is None:
-            self._work = Workspace(self.model, self.family)
-        return self._work
+        if self._space is None:
+            self._space = Workspace(self.model, self.family)
+        return self._space
 
     def resize(self) -> None:
         """Make arrays anew: the model has more states."""
-        self._work = None
+        self._space = None
         self._groups, self._singles = [], NO_GOALS
 
     def distances(self, goals: NDArray[np.bool_], t: int) -> NDArray[np.float64]:
         """Return lower bounds [S] on the optimistic distance to the nearest of `goals` [S], at time t."""
         precision = KNOWN_PRECISION if isinstance(self.family, Known) else min(PRECISION, 1 / (2 * t))
         try:
-            return self.work.plan(goals, self.model.costs(ending=1.0), precision, -1)[1]
+            return self.space.plan(goals, self.model.costs(ending=1.0), precision, -1)[1]
         except PrecisionError:  # distances that doubles cannot hold; nothing is given up without a certificate
             self._credit -= SLOW * len(self.model.rows)
             return np.zeros(len(goals))
@@ -148,14 +145,14 @@ class Reach:
                 group = self._groups.pop()
             else:
                 group, self._singles = self._singles[-1:], self._singles[:-1]
-            before, mask = self.work.applied, self._mask(group)
+            before, mask = self.space.applied, self._mask(group)
             values = self.distances(mask, t)
             if values[linked & ~mask].min() > self.limit:
                 self.give_up(group, float(values[s]), s, t)
                 linked[group] = False
             else:
                 self._groups += np.array_split(group, 2) if len(group) > 1 else []
-                self._credit -= PLAN + self.work.applied - before
+                self._credit -= PLAN + self.space.applied - before
                 failed += 1
 
     def _list_groups(self, goals: NDArray[np.bool_], linked: NDArray[np.bool_]) -> None:
@@ -185,9 +182,9 @@ class Reach:
 
     def _graph(self) -> csr_array:
         """Return the stored transitions, with the number of trials that each takes at its largest probability."""
-        work, model = self.work, self.model
-        work.refresh(work.stale())
-        sets, S = work.sets, model.rows.num_states
+        space, model = self.space, self.model
+        space.refresh(space.stale())
+        sets, S = space.sets, model.rows.num_states
         number = sets.end - sets.begin
         row = np.repeat(np.arange(len(number)), number)
         slot = np.arange(len(row)) + np.repeat(sets.begin - (np.cumsum(number) - number), number)
