@@ -7,7 +7,7 @@ FALSE_ALARM. Systems:
 
     chain    two states; one is L steps from the other, exactly
     hub      five states that one rare transition each leads to; all are within L from anywhere, L from most states
-    random   systems with transitions of probability 1/1000 to 1, other ones in each run; L = 40
+    random   systems with transitions that are likely and rare, other ones in each run; L = 40
 
 The test must reject `gosprl` with sets at scale 0.01, or it proves nothing. States beyond L that are given up are
 counted too: a strategy that gives up nothing would never fail.
@@ -45,12 +45,12 @@ def hub(states, p):
 
 
 def with_rare_transitions(rng, states=7):
-    """The second action leads to 0, the first to a few states with probabilities from 1/1000 to 1."""
+    """The second action leads to 0, the first to the next state and a few others, some of them rarely."""
     P = np.zeros((states, 2, states))
     P[:, 1, 0] = 1
     P[:, 0] = 10 ** (-3 * rng.random((states, states))) * (rng.random((states, states)) < 0.5)
     P[:, 0, 0] += 0.1
-    P[np.arange(states), 0, np.roll(np.arange(states), -1)] += 1e-3
+    P[np.arange(states), 0, np.roll(np.arange(states), -1)] += 0.01
     P[:, 0] /= P[:, 0].sum(axis=1, keepdims=True)
     return TabularMDP(P)
 

@@ -13,10 +13,12 @@ from stepped import Untold
 from walked import by_hand, everything, table_collector
 
 import gosprl
+from evidence.reach import hub, with_rare_transitions
 from gosprl import KL, CollectionError, Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl.envs import make
 from gosprl.strategies import GivenUp, Gosprl, Guarded, Planner, Practical, Strategy
 from gosprl.strategies.random import RandomPlanner
+from gosprl.strategies.reach import Reach
 
 LEVEL = 1e-4  # false-alarm rate of each test of a law
 NAMES = ["gosprl", "guarded", "practical"]
@@ -176,6 +178,21 @@ def test_a_reach_without_end_changes_nothing(mdp, need, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("known", [None, "dynamics", "successors"])
+@pytest.mark.parametrize(("mdp", "need", "L"), [(RIVER, 300, 60.0), (make("room20"), 80, 100.0)], ids=["river", "room"])
+def test_tests_that_give_up_nothing_change_nothing(mdp, need, L, known, name, monkeypatch):
+    """Nothing is given up, but distances are measured."""
+    plans, distances = [], Reach.distances
+    monkeypatch.setattr(Reach, "distances", lambda *given: plans.append(given) or distances(*given))
+    options = {} if known is None else {known: mdp}
+    plain, tested = (gosprl.collect(mdp, need, strategy=name, seed=0, reach=reach, **options) for reach in (None, L))
+    assert plain.met
+    assert len(plans) > 1
+    assert (tested.steps, tested.unreachable) == (plain.steps, {})
+    assert tested.counts.tolist() == plain.counts.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("L", "runs"), [(5, 60), (20, 20)])
 def test_states_that_cannot_be_reached_are_given_up_and_no_others(L, runs, name):
     wrong = 0
@@ -241,25 +258,6 @@ def test_a_loop_of_ones_own_hears_that_what_is_needed_was_given_up(name):
 
 
 # Goal by goal
-
-
-def hub(states, p):
-    """0 <-> 1; the second action of 0 leads to each of 2, 3, ... with probability p, else back to 0."""
-    P = np.zeros((states + 2, 2, states + 2))
-    P[0, 0, 1] = P[1:, :, 0] = 1
-    P[0, 1, 2:], P[0, 1, 0] = p, 1 - states * p
-    return TabularMDP(P)
-
-
-def with_rare_transitions(rng, states=7):
-    """The second action leads to 0, the first to a few states with probabilities from 1 / 1000 to 1."""
-    P = np.zeros((states, 2, states))
-    P[:, 1, 0] = 1
-    P[:, 0] = 10 ** (-3 * rng.random((states, states))) * (rng.random((states, states)) < 0.5)
-    P[:, 0, 0] += 0.1
-    P[np.arange(states), 0, np.roll(np.arange(states), -1)] += 1e-3
-    P[:, 0] /= P[:, 0].sum(axis=1, keepdims=True)
-    return TabularMDP(P)
 
 
 def compared_run(options, mdp, need, seed, max_steps=20_000):
