@@ -12,7 +12,7 @@ FALSE_ALARM. Systems:
 The test must reject `gosprl` with sets at scale 0.01, or it proves nothing. States beyond L that are given up are
 counted too: a strategy that gives up nothing would never fail.
 
-    python -m evidence.reach [--runs 1000]      writes evidence/results/reach.md
+    python -m evidence.reach [--runs 800]      writes evidence/results/reach.md
 """
 
 import argparse
@@ -131,7 +131,7 @@ def p_value(failed, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=800)
     runs = parser.parse_args().runs
     began = time.perf_counter()
     lines = [
