@@ -137,3 +137,14 @@ def unknown(name: str, value: Any, known: Iterable[str]) -> InputError:
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def reasons(name: str, given: Any, num_states: int) -> dict[int, str]:
+    """Return `given`, states that are given up and why, as a dict."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name}: expected a dict {{state: reason}}, got {given!r:.80}")
+    for s, reason in given.items():
+        index(name, s, num_states, "a state")
+        if not isinstance(reason, str):
+            raise InputError(f"{name}: expected a reason in words for state {s}, got {reason!r:.80}")
+    return dict(given)

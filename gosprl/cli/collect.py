@@ -66,7 +66,7 @@ def collect(
         typer.Option(help="The states that gosprl heads for: all (default), least-sampled, easiest or random."),
     ] = None,
     reach: Annotated[
-        float | None, typer.Option(help="Give up states that are certified to be more than this many steps away.")
+        float | None, typer.Option(help="Give up each state that is certified to be more than this many steps away.")
     ] = None,
     planning: Annotated[
         str | None,

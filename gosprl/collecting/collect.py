@@ -76,7 +76,9 @@ def collect(
         Go on until no pair discovered, nor the reset, hides next states of a larger probability than this, at level
         delta.
     **options
-        The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`.
+        The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`. With
+        `reach=L`, each state that is certified, at level delta, to be more than L steps from where the walk is may be
+        given up; the others are collected. See `gosprl.strategies.reach`.
 
     Returns
     -------

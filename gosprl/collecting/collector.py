@@ -16,7 +16,7 @@ from gosprl.collecting.attempts import checked_attempt
 from gosprl.collecting.engine import Engine
 from gosprl.collecting.paths import Paths
 from gosprl.collecting.patience import Patience
-from gosprl.collecting.planners import Report, checked_report, checked_states
+from gosprl.collecting.planners import Report, checked_report
 from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import Requirement, as_requirement
 from gosprl.collecting.result import Result, snapshot
@@ -339,7 +339,7 @@ class Collector(AskTell):
             return True
         answer = planner.attempt(engine.state, record.steps + 1)
         if isinstance(answer, GivenUp):
-            self.given_up = GivenUp(checked_states("GivenUp.states", answer.states, self._model.rows.num_states))
+            self.given_up = GivenUp(_checks.reasons("GivenUp.states", answer.states, self._model.rows.num_states))
             return False
         if not isinstance(answer, Attempt):
             raise InputError(

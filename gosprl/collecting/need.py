@@ -1,10 +1,12 @@
 """Need: what is needed and not yet there, as strategies read it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl import _checks
 from gosprl.collecting.requirements import Requirement, checked, checked_rows, scattered
 from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 from gosprl.model.empirical import EmpiricalModel
@@ -91,7 +93,7 @@ class Need:
         """Ask for nothing that a state does not offer; `asked` and `unmet` still list it."""
         begin, end = int(self._rows.ptr[s]), int(self._rows.ptr[s + 1])
         if np.any((self.pair[begin:end] > 0) & ~self._model.enabled[begin:end]):
-            self._take(*self._taken())
+            self._take(*self.taken())
 
     def not_offered(self) -> dict[int, str]:
         """Return the states of which actions are needed that they do not offer, and which."""
@@ -161,16 +163,22 @@ class Need:
             return False
         return first or before != self.unmet_states
 
-    def waive(self, states: dict[int, str]) -> None:
-        """Ask nothing of these states any more; `asked` and `unmet` still list them."""
-        self.waived.update(states)
-        self._take(*self._taken())
+    def waive(self, states: Mapping[int, str]) -> None:
+        """Ask nothing of these states any more, for the reasons given; `asked` and `unmet` still list them."""
+        self.waived.update(_checks.reasons("need.waive: states", states, self._model.rows.num_states))
+        self._take(*self.taken())
+
+    def move_waiver(self, before: int, now: int) -> None:
+        """Let `now` stand for what is not discovered: `before` was discovered, and nothing was tested of it."""
+        if before != now and before in self.waived:
+            self.waived[now] = self.waived.pop(before)
+            self._take(*self.taken())
 
     def reconsider(self) -> None:
         """Waive nothing any more: the walk begins anew."""
         if self.waived:
             self.waived.clear()
-            self._take(*self._taken())
+            self._take(*self.taken())
 
     def asked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """Return what the requirement asks for now, per row [R] and per state [S], and of how many states it speaks.
@@ -181,9 +189,9 @@ class Need:
             pair, state, num_states = self.requirement.as_of_now(self._model)
             return *checked(self.requirement, pair, state, self._model), num_states
         except Exception:  # the next update says so, the last one has
-            return *self._taken(), self.num_states
+            return *self.taken(), self.num_states
 
-    def _taken(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def taken(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return what was asked for at the last update, waived states included."""
         return (self.ledger.pair, self.ledger.state) if self._exact is None else self._exact
 
@@ -233,7 +241,7 @@ class Need:
     def _count_waived(self) -> None:
         self.unmet_waived = 0
         if self.waived:
-            (pair, state), short = self._taken(), np.zeros(self._model.rows.num_states, dtype=bool)
+            (pair, state), short = self.taken(), np.zeros(self._model.rows.num_states, dtype=bool)
             short[self.ledger.row_state[self._model.visits < pair]] = True
             short |= self.state_visits < state
             self.unmet_waived = int(short[list(self.waived)].sum())

@@ -27,15 +27,4 @@ def checked_report(planner: Planner, num_states: int) -> Report:
     work: Any = planner.work
     if not isinstance(work, Mapping) or not all(isinstance(number, Real) for number in work.values()):
         raise InputError(f"strategy: expected {name}.work to be a dict {{name: number}}, got {work!r:.80}")
-    return Report(guarantee, dict(work), checked_states(f"strategy: {name}.given_up", planner.given_up, num_states))
-
-
-def checked_states(name: str, given: Any, num_states: int) -> dict[int, str]:
-    """States that are given up, and why."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"{name}: expected a dict {{state: reason}}, got {given!r:.80}")
-    for s, reason in given.items():
-        _checks.index(name, s, num_states, "a state")
-        if not isinstance(reason, str):
-            raise InputError(f"{name}: expected a reason in words for state {s}, got {reason!r:.80}")
-    return dict(given)
+    return Report(guarantee, dict(work), _checks.reasons(f"strategy: {name}.given_up", planner.given_up, num_states))

@@ -162,13 +162,13 @@ class Record:
 
     def _take_size(self) -> None:
         """Let the need have as many states and rows as the model."""
-        used = self.model.states.used
-        if used != self._used:  # the state that stood for what is not discovered is another now
-            self.looked_for = self.looked_for or bool(self.need.state[self._used] > 0)
-            self._used = used
+        before, self._used = self._used, self.model.states.used
+        if self._used != before:  # the state that stood for what is not discovered is another now
+            self.looked_for = self.looked_for or bool(self.need.state[before] > 0)
         if len(self.need.pair) != len(self.model.rows):
             self.flush()
             self.need.resize()
+        self.need.move_waiver(before, self._used)
 
     def observe(self, row: int, s_next: int, reward: float) -> None:
         """Write a transition that was made elsewhere."""

@@ -41,7 +41,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class GivenUp:
-    """The answer of a planner if no sample that is still needed can be reached."""
+    """The answer of a planner if no sample that is still needed can be reached: the run ends.
+
+    A planner that gives up only some of the states calls `need.waive({state: test, ...})` and returns an `Attempt` for
+    the others. From then on nothing is asked of a waived state, and the result lists it with its test.
+    """
 
     states: Mapping[int, str]  # each state given up, and the test that decided it
 
@@ -78,7 +82,7 @@ class Planner(ABC):
 
     @property
     def given_up(self) -> Mapping[int, str]:
-        """States given up so far, and the test that decided it."""
+        """States given up so far without `need.waive`, and the test that decided it."""
         return {}
 
     @property
@@ -95,7 +99,7 @@ class Strategy(ABC):
     delta
         The level of `unseen` in the result, whether or not the strategy uses a level.
     reach
-        States farther away than this many steps are given up; None: no state is.
+        Each state farther away than this many steps is given up; None: no state is.
     dynamics
         The true `TabularMDP`; None if it is not known.
     successors

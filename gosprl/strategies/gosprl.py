@@ -11,14 +11,7 @@ An attempt k, started in state s at time t_k:
    such action any more (an adaptive need may decrease), skip this. With a need per state, the first step of the next
    attempt is the sample.
 
-GOSPRL-L gives up needed states that are too far away, by either of two tests:
-
-    optimistic distance   the optimistic number of steps from the current state to the goals exceeds L. On the event
-                          that the confidence sets hold, the true one does too: at level delta the goals are beyond L.
-    paper's threshold     the steps so far exceed alpha (j L + L^{3/2} S^2 A) in the j-th episode (the j-th needed
-                          sample). The theorem gives neither alpha nor its logarithms, so this test certifies nothing:
-                          it is off by default, and a run that it stopped has no guarantee. (The paper prints j before
-                          both terms; its lemma needs it before the first only.)
+GOSPRL-L gives up needed states that are too far away: see `gosprl.strategies.reach`.
 """
 
 from collections.abc import Callable
@@ -37,12 +30,11 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.focus import Focus
 from gosprl.planning.ssp import row_costs
 from gosprl.planning.workspace import Workspace
-from gosprl.sets import KL, Bernstein, Confidence, Known, as_family
+from gosprl.sets import KL, Bernstein, Confidence, Known
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.goals import GOALS, History, Select, every, selected
-
-KNOWN_PRECISION = 1e-7  # known dynamics are planned exactly: ties that a coarser plan hides cost 25 % of the steps
-THRESHOLD = "paper's threshold"
+from gosprl.strategies.knowledge import KNOWN_PRECISION, family_of, take_knowledge
+from gosprl.strategies.reach import NO_PATH, THRESHOLD, Reach, exceeds_threshold
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ class Gosprl(Strategy):
     successors
         Candidates for the next states, as in `EmpiricalModel.restrict`; the sets are much smaller with them.
     reach
-        L of GOSPRL-L: give up states whose optimistic distance exceeds it.
+        L of GOSPRL-L: give up each state whose optimistic distance exceeds it; the others are collected.
     reach_constant
         alpha of the paper's threshold; None: that test, which certifies nothing, is not used.
     precision
@@ -118,29 +110,6 @@ class Gosprl(Strategy):
         return GosprlPlanner(self, model, need, rng)
 
 
-def family_of(
-    dynamics: TabularMDP | None, successors: Any, confidence: str | Confidence, delta: float, scale: float
-) -> Confidence:
-    """Check that the options are compatible, and return the confidence sets that they define."""
-    if dynamics is None:
-        return as_family(confidence, delta, scale)
-    if confidence != "kl":
-        raise InputError("dynamics, confidence: known dynamics need no confidence sets; give one of the two")
-    if successors is not None:
-        raise InputError("dynamics, successors: known dynamics say what is possible; give one of the two")
-    if not isinstance(dynamics, TabularMDP):
-        raise InputError(f"dynamics: expected a TabularMDP, got {type(dynamics).__name__}")
-    return Known(dynamics)
-
-
-def take_knowledge(model: EmpiricalModel, dynamics: TabularMDP | None, successors: Any) -> None:
-    """Apply prior knowledge: check the dynamics, and restrict the model to the possible successors."""
-    if dynamics is not None and not dynamics.rows.same(model.rows):
-        raise InputError("dynamics: expected the same states and actions as the system's")
-    if successors is not None and model.restricted_to != id(successors):
-        model.restrict(successors)
-
-
 class GosprlPlanner(Planner):
     """Algorithm 1 in one run.
 
@@ -155,11 +124,14 @@ class GosprlPlanner(Planner):
         are for all states).
     focus
         Plans regions; None before the first plan, and if plans are for all states.
+    reach
+        Decides which states are beyond `options.reach`; None: no states are.
     """
 
     def __init__(self, options: Gosprl, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> None:
         self.options, self.model, self.need, self.rng = options, model, need, rng
         self.family = options.family()
+        self.reach = None if options.reach is None else Reach(options.reach, self.family, model, need)
         self.value = 0.0
         self.prices: NDArray[np.float64] | None = None
         self.focus: Focus | None = None
@@ -173,6 +145,7 @@ class GosprlPlanner(Planner):
         self._goals_were_all = False  # whether all states of `_under` were the goals of the last plan
         self._single_at = 0  # the state whose entry in `_single` is set
         self._plans = 0
+        self._rows_told = 0  # rows applied at the last call of `new_rows`
         self._heading: NDArray[np.bool_] | None = None  # goals of the attempt that ended
         self._followed: NDArray[np.int64] | None = None  # its policy, if that is for a region only
 
@@ -217,13 +190,24 @@ class GosprlPlanner(Planner):
         return self._given_up
 
     @property
+    def _applied(self) -> int:
+        """Rows applied so far."""
+        focus, full = self.focus, self._space
+        return self._earlier["rows"] + (0 if focus is None else focus.applied) + (0 if full is None else full.applied)
+
+    def new_rows(self) -> int:
+        """Return the number of rows applied by plans since the last call."""
+        before, self._rows_told = self._rows_told, self._applied
+        return self._rows_told - before
+
+    @property
     def work(self) -> dict[str, float]:
         """Numbers of plans, of full plans, of rows applied, and of walks that left their region."""
         focus, full, earlier = self.focus, self._space, self._earlier
         return {
             "plans": self._plans,
             "median rows": 0 if focus is None else focus.median_rows,
-            "rows": earlier["rows"] + (0 if focus is None else focus.applied) + (0 if full is None else full.applied),
+            "rows": self._applied,
             "full": earlier["full"] + (0 if full is None else full.plans),
             "leavings": earlier["leavings"] + (0 if focus is None else focus.left),
         }
@@ -237,6 +221,8 @@ class GosprlPlanner(Planner):
         self._history.tried[: len(history.tried)] = history.tried
         self._history.succeeded[: len(history.succeeded)] = history.succeeded
         self._goals_were_all, self._single_at = False, 0
+        if self.reach is not None:
+            self.reach.resize()
         self.restart()
 
     def restart(self) -> None:
@@ -251,16 +237,20 @@ class GosprlPlanner(Planner):
         self.restart()
         if (reached or not self.options.duplicate_start) and (row := self._largest_gap(s)) >= 0:
             return self._one_step(s, row)
+        if self.reach is not None:
+            self.reach.examine(s, t, self.new_rows())
         while True:
             rows, dropped = self._update_goals()
             if self._count == 0:
-                return GivenUp(self._given_up)
+                return GivenUp({**self.need.waived, **self._given_up})
             goals = selected(self._select, self._under, self._history, self.rng)
             were_all, self._goals_were_all = self._goals_were_all, goals is self._under
             if not (were_all and self._goals_were_all):
                 dropped = None
             policy, goals, cost = self._plan(space, goals, rows, dropped, s, t)
-            out, test = self._out_of_reach(goals, cost, s, t)
+            if self._gave_up(goals, cost, s, t):
+                continue
+            out, test = self._out_of_reach(goals, cost, t)
             if not test:
                 break
             if out[s]:  # s itself would be given up: take a sample while the walk is here
@@ -283,19 +273,6 @@ class GosprlPlanner(Planner):
         self.space.refresh(self.space.stale())
         unseen: NDArray[np.float64] = np.minimum(self.space.sets.total, self.space.sets.slack)
         return unseen
-
-    def beyond_reach(self, s: int, t: int) -> GivenUp | None:
-        """Give up all unmet states if their optimistic distance from s exceeds `reach`; otherwise return None."""
-        if self.options.reach is None or self.need.unmet_items[s]:
-            return None
-        goals = self.need.unmet_items > 0
-        cost = float(self.space.plan(goals, self.model.costs(ending=1.0), self._precision(t), -1)[1][s])
-        if cost <= self.options.reach:
-            return None
-        test = f"optimistic distance {cost:.4g} > L = {self.options.reach:g}"
-        self._given_up.update(dict.fromkeys(np.flatnonzero(goals).tolist(), test))
-        self._seen = (self._seen[0], -1)
-        return GivenUp(self._given_up)
 
     def _can_focus(self) -> bool:
         """Whether plans may be for a region only: see `gosprl.planning.focus`."""
@@ -396,26 +373,27 @@ class GosprlPlanner(Planner):
             self._history.tried[self._heading] += 1
             self._history.succeeded[self._heading] += reached
 
-    def _out_of_reach(self, goals: NDArray[np.bool_], cost: float, s: int, t: int) -> tuple[NDArray[np.bool_], str]:
-        """Return the states to give up [S], and the test that decided it; "" if there are none."""
-        options, model, need = self.options, self.model, self.need
+    def _gave_up(self, goals: NDArray[np.bool_], cost: float, s: int, t: int) -> bool:
+        """Give up `goals` [S], to which a plan costs `cost` from s, if they are beyond `reach`; whether they are."""
+        reach = self.reach
+        # a goal in which the walk is now is 0 steps away
+        if reach is None or not reach.limit < cost < np.inf or goals[s]:
+            return False
+        if self.options.costs is not None or self.prices is not None:  # `reach` is a number of steps, not a cost
+            cost = float(reach.distances(goals, t)[s])
+        if cost <= reach.limit:
+            return False
+        reach.give_up(np.flatnonzero(goals), cost, s, t)
+        return True
+
+    def _out_of_reach(self, goals: NDArray[np.bool_], cost: float, t: int) -> tuple[NDArray[np.bool_], str]:
+        """Return the states to give up by the other tests [S], and the one that decided it; "" if there are none."""
         if cost == np.inf:
-            return goals, "no path that surely gets there, whatever the dynamics in the sets"
-        if options.reach is None:
+            return goals, NO_PATH
+        options = self.options
+        if options.reach is None or options.reach_constant is None:
             return goals, ""
-        L = float(options.reach)
-        if cost > L and not goals[s]:  # a goal in which the walk is now is 0 steps away
-            if options.costs is not None:  # `reach` is a number of steps, not a cost
-                steps, precision = model.costs(ending=1.0), self._precision(t)
-                cost = float(self.space.plan(goals, steps, precision, -1)[1][s])
-            if cost > L:
-                return goals, f"optimistic distance {cost:.4g} > L = {L:g}"
-        if options.reach_constant is not None:
-            j = 1 + np.minimum(model.visits, need.pair).sum() + np.minimum(need.state_visits, need.state).sum()
-            bound = options.reach_constant * (j * L + L**1.5 * model.rows.num_states**2 * model.num_actions)
-            if t - 1 > bound:
-                return self._under, f"{THRESHOLD}: {t - 1} steps > {bound:.4g}"
-        return goals, ""
+        return self._under, exceeds_threshold(options.reach, options.reach_constant, self.model, self.need, t)
 
     def _largest_gap(self, s: int) -> int:
         """Return the row of state s with the largest positive gap b - N, ties at random; -1 if there is none."""

@@ -39,7 +39,8 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.workspace import Workspace
 from gosprl.sets import Confidence
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
-from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
+from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
+from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.practical import Practical, PracticalPlanner
 
 CREDITED = 0.95  # the part of its value that a later episode is credited with: chosen by measurement
@@ -77,7 +78,7 @@ class Guarded(Strategy):
     dynamics
         The true `TabularMDP`: plan with known dynamics, nothing is learnt.
     reach
-        Give up states whose optimistic distance, in the sets of certified attempts, exceeds it.
+        Give up each state whose optimistic distance, in the sets of certified attempts, exceeds it.
     kappa
         Practical steps allowed for each unit of credit and each certified step.
     practical_scale
@@ -126,8 +127,7 @@ class Guarded(Strategy):
         """Make the planner of a run."""
         take_knowledge(model, self.dynamics, self.successors)
         certified = GosprlPlanner(self.certified(), model, need, rng)
-        certifier = None if self.reach is None else certified
-        practical = PracticalPlanner(self.practical(), model, need, rng, certifier)
+        practical = PracticalPlanner(self.practical(), model, need, rng, certified.reach)
         return GuardedPlanner(self, model, need, certified, practical)
 
 

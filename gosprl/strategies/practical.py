@@ -35,7 +35,9 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.fluid import Flow, solve, solve_model
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
-from gosprl.strategies.gosprl import Gosprl, GosprlPlanner, take_knowledge
+from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
+from gosprl.strategies.knowledge import take_knowledge
+from gosprl.strategies.reach import Reach
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
@@ -78,7 +80,7 @@ class Practical(Strategy):
     dynamics
         The true `TabularMDP`: plan with known dynamics, nothing is learnt.
     reach
-        Give up states whose optimistic distance, in unscaled sets of level delta, exceeds it.
+        Give up each state whose optimistic distance, in unscaled sets of level delta, exceeds it.
     fluid
         Whether to price goals by the fluid program; None: if there are at most 500 states.
     """
@@ -94,7 +96,7 @@ class Practical(Strategy):
         _checks.open_unit("delta", self.delta)
         _checks.positive("scale", self.scale)
         self.paths()
-        self.certifier()
+        self.certified()
         if self.fluid not in (None, True, False):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
 
@@ -105,15 +107,15 @@ class Practical(Strategy):
         sets = NarrowKL(self.delta, self.scale)
         return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
 
-    def certifier(self) -> Gosprl:
-        """Return the options of the planner, with unscaled sets, that decides which states are beyond `reach`."""
+    def certified(self) -> Gosprl:
+        """Return the options, with unscaled sets, by which states are beyond `reach`."""
         return Gosprl(self.delta, successors=self.successors, dynamics=self.dynamics, reach=self.reach)
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "PracticalPlanner":
         """Make the planner of a run."""
         take_knowledge(model, self.dynamics, self.successors)
-        certifier = None if self.reach is None else GosprlPlanner(self.certifier(), model, need, rng)
-        return PracticalPlanner(self, model, need, rng, certifier)
+        reach = None if self.reach is None else Reach(self.reach, self.certified().family(), model, need)
+        return PracticalPlanner(self, model, need, rng, reach)
 
 
 class PracticalPlanner(Planner):
@@ -121,8 +123,8 @@ class PracticalPlanner(Planner):
 
     Parameters
     ----------
-    certifier
-        Decides which states are beyond its `reach`; None: no states are.
+    reach
+        Decides which states are given up; None: no states are.
     """
 
     def __init__(
@@ -131,7 +133,7 @@ class PracticalPlanner(Planner):
         model: EmpiricalModel,
         need: Need,
         rng: np.random.Generator,
-        certifier: GosprlPlanner | None,
+        reach: Reach | None,
     ) -> None:
         from gosprl import _kernels
 
@@ -139,7 +141,7 @@ class PracticalPlanner(Planner):
         self._under_sampled = _kernels.under_sampled_row
         self.programs = 0  # solved so far
         self._paths = GosprlPlanner(options.paths(), model, need, rng)
-        self._certifier = certifier
+        self._reach = reach
         self._plan: Attempt | None = None
         self._new_arrays()
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
@@ -160,13 +162,13 @@ class PracticalPlanner(Planner):
         self._paths.prices = None
         self._new_arrays()
         self._paths.resize()
-        if self._certifier is not None:
-            self._certifier.resize()
+        if self._reach is not None:
+            self._reach.resize()
 
     @property
     def may_give_up(self) -> bool:
         """True with `reach`, or if the paths' sets may have no path to a goal."""
-        return self._certifier is not None or self._paths.may_give_up
+        return self._reach is not None or self._paths.may_give_up
 
     @property
     def guarantee(self) -> Guarantee:
@@ -182,10 +184,14 @@ class PracticalPlanner(Planner):
     @property
     def given_up(self) -> dict[int, str]:
         """States given up so far, and the test that decided it."""
-        return self._paths.given_up if self._certifier is None else {**self._paths.given_up, **self._certifier.given_up}
+        return self._paths.given_up
 
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
         """Sample here if a sample is needed here, otherwise walk to an under-sampled state."""
+        if self._reach is not None:
+            self._reach.examine(s, t, self._paths.new_rows())
+            if self.need.met:
+                return GivenUp(self.need.waived)
         if self._plan is not None and self._is_stale(self._plan):
             self._plan = None
         if self._can_sample(s):
@@ -201,14 +207,14 @@ class PracticalPlanner(Planner):
         return self._walk(self._plan, t)
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
+        reach = self._reach
         self._price(s, t)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
-        certifier = self._certifier
-        if certifier is None or isinstance(planned, GivenUp) or self._paths.value <= (certifier.options.reach or 0):
+        if reach is None or isinstance(planned, GivenUp) or self._paths.value <= reach.limit:
             return planned
         # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
-        return certifier.beyond_reach(s, t) or planned
+        return GivenUp(self.need.waived) if reach.all_beyond(s, t) else planned
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:
