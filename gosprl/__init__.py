@@ -15,6 +15,7 @@ from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.ssp import Plan, plan
+from gosprl.probing import Probe, probe
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.sets.kl import KL
@@ -38,6 +39,7 @@ __all__ = [
     "Known",
     "Plan",
     "PrecisionError",
+    "Probe",
     "Requirement",
     "Result",
     "TabularMDP",
@@ -48,5 +50,6 @@ __all__ = [
     "exact_optimum",
     "fluid_limit",
     "plan",
+    "probe",
     "ssp_diameter_bound",
 ]

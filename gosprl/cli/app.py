@@ -7,7 +7,7 @@ import typer
 
 import gosprl
 from gosprl.cli import applications as cli_applications
-from gosprl.cli import collect, domains
+from gosprl.cli import collect, domains, probe
 from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli.shared import exits
 
@@ -31,6 +31,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 app.command()(exits(collect.collect))
+app.command()(exits(probe.probe))
 app.command()(exits(domains.domains))
 cli_applications.register(app)
 cli_reproduce.register(app)
