@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.result import Result
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.probing.log import Log
+from gosprl.probing.log import Log, Watched
 from gosprl.probing.walk import Sample
 from gosprl.sets.kl import KL
 
@@ -123,6 +123,7 @@ class Cost:
     reset: float  # seconds of a reset: the median
     memory: float  # bytes that the process grew by in the second half of the walk, a step; without the probe's own log
     leaks: bool  # whether that is much, though hardly any state was discovered then
+    faster: bool  # whether `collect` walks faster than the probe, which looks at every step of a simulated MDP
 
 
 def size(result: Result, log: Log) -> Size:
@@ -224,8 +225,9 @@ def _trap(model: EmpiricalModel, states: NDArray[np.int64], delta: float) -> Tra
     return Trap(len(states), names, tried, _most_hidden(model, rows, delta))
 
 
-def cost(log: Log, samples: list[Sample]) -> Cost:
+def cost(watched: Watched, samples: list[Sample]) -> Cost:
     """Return what a step takes; of the second half of the walk, since the first run of all compiles."""
+    log = watched.log
     begin = next((x for x in samples if 2 * x.steps >= samples[-1].steps), samples[0])
     begin = begin if begin.steps < samples[-1].steps else samples[0]
     steps, end = max(1, samples[-1].steps - begin.steps), samples[-1]
@@ -240,6 +242,7 @@ def cost(log: Log, samples: list[Sample]) -> Cost:
         0.0 if resets is None else resets.median,
         memory,
         bool(leaks),
+        watched.compiled,
     )
 
 

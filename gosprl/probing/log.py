@@ -128,6 +128,7 @@ class Watched(System):
     def __init__(self, system: System) -> None:
         self.system = system
         self.all_states, self.ends, self.block, self.mdp = system.all_states, system.ends, system.block, system.mdp
+        self.compiled = type(system).follow is not System.follow  # `collect` walks it by its own, faster loop
         self.log = Log()
         self._state, self._clock = -1, 0
         self.doing: tuple[int, int] | None = None  # (state, action) of the step that is being made, None: a reset

@@ -148,7 +148,7 @@ def _found(walked: Walk, need: Any, delta: float, level: float, max_steps: int) 
     collector, log = walked.collector, walked.watched.log
     result = collector.result()
     names = Names(log, result.model.states.decode, result.model.actions)
-    size, cost = findings.size(result, log), findings.cost(log, walked.samples)
+    size, cost = findings.size(result, log), findings.cost(walked.watched, walked.samples)
     outcomes, endings = findings.outcomes(result.model, delta), findings.endings(log)
     classes, test = findings.classes(result.model, delta), aliasing.test(log, level, names)
     guarantee = str(result.guarantee)

@@ -166,7 +166,8 @@ def _forecast(probe: "Probe") -> Iterator[Verdict]:
     else:
         text = f"collecting {need}: {expected.steps:,.0f} steps ({expected.low:,.0f} to {expected.high:,.0f})"
         resets = f" and {expected.resets:,.0f} resets" if expected.resets >= 1 else ""
-        yield Verdict("forecast", f"{text}{resets}, about {_seconds(expected.seconds)}", "estimated")
+        about = "much less than" if probe.cost.faster else "about"
+        yield Verdict("forecast", f"{text}{resets}, {about} {_seconds(expected.seconds)}", "estimated")
         yield Verdict("", f"from {expected.how}", "estimated")
         text = f"for {_states(round(expected.states))} and {expected.pairs:,.0f} pairs; the guarantee would be:"
         if probe.aliasing.found:

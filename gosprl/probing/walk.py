@@ -24,7 +24,7 @@ from gosprl.probing.log import Watched
 DIRECT = 1 / 3  # the part of the budget in which the walk is that of `collect`
 SHORT, LONG = 0.05, 0.25  # seconds that a block of steps should take
 LEAST, LEAST_SECONDS = 5000, 5.0  # the walk goes on after the need is met, until one of these is reached
-TIMES = 10  # the need, when it goes on
+TIMES = (10, 100, 1000)  # the need, when it goes on
 
 
 class Sample(NamedTuple):
@@ -150,7 +150,10 @@ class _Walker:
         elif self._stopped_by_budget() and self._go(self.budget, cap=1) and self._go(self.budget, cap=None):
             self.met = self.samples[-1]
         if self.met is not None:
-            self._go(self.budget.extended(LEAST, LEAST_SECONDS), times=TIMES)
+            more = self.budget.extended(LEAST, LEAST_SECONDS)
+            for times in TIMES:
+                if not self._go(more, times=times):
+                    break
 
     def sample(self) -> Sample:
         """Return how far the walk is."""

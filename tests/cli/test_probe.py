@@ -1,0 +1,115 @@
+"""`gosprl probe`, run as a user runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium
+import pytest
+from notices import without_notice
+
+import gosprl
+
+COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()", "probe"]
+BROKEN = [sys.executable, "-c", "import gymnasium; import evidence.probed as p; from gosprl.cli import main;"]
+BROKEN[2] += (
+    "gymnasium.register('Broken-v0', lambda: p.Broken()); gymnasium.register('Slow-v0', lambda: p.Slow()); main()"
+)
+CONTRACT = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guarantee", "unseen")
+
+
+def run(*arguments, command=COMMAND):
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
+
+
+def test_as_json():
+    done = run("FrozenLake-v1", "--need", 3, "--seed", 0, "--json")
+    assert done.returncode == 0, done.stderr
+    assert without_notice(done.stderr) == ""
+    told = json.loads(done.stdout, parse_constant=pytest.fail)
+    found = gosprl.probe(gymnasium.make("FrozenLake-v1"), need=3, seed=0)
+    for name in CONTRACT:
+        assert told[name] == getattr(found, name), name
+    assert told["env"] == "FrozenLake-v1"
+    assert told["forecast"]["steps"] == found.forecast.steps
+    assert told["aliasing"] | {"found": False} == told["aliasing"]
+    assert told["endings"]["steps_to_termination"]["most"] == found.endings.steps_to_termination.most
+    assert {verdict["about"] for verdict in told["verdicts"]} >= {"states", "history", "forecast"}
+    assert {verdict["known"] for verdict in told["verdicts"]} <= {"seen", "proved", "estimated"}
+
+
+def test_as_a_table():
+    done = run("riverswim6", "--need", 5, "--seed", 0)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    steps = gosprl.collect(gosprl.envs.make("riverswim6"), 5, seed=0).steps
+    assert "6 states, 2 actions, 12 pairs, all tried" in text
+    assert f"collecting 5 samples of every pair: {steps:,} steps" in text
+    assert "seen: in this walk." in text
+
+
+def test_options_that_declare_the_system():
+    done = run("FrozenLake-v1", "--need", 2, "--seed", 0, "--resets", "anytime", "--horizon", 9, "--json")
+    told = json.loads(done.stdout)
+    assert told["endings"]["steps_to_termination"]["most"] <= 9
+    done = run("Blackjack-v1", "--max-steps", 200, "--max-states", 300, "--seed", 0, "--json")
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert (told["steps"], told["met"], told["stop"], told["size"]["at_most"]) == (200, False, "max_steps", 300)
+
+
+def test_a_system_that_fails():
+    done = run("Broken-v0", "--seed", 0, "--json", command=[*BROKEN, "probe"])
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    told = json.loads(done.stdout)
+    assert told["stop"] == "failed"
+    assert told["steps"] == 699
+    assert "observation left its space" in told["failure"]
+
+
+def test_seconds():
+    done = run("Slow-v0", "--need", 10**6, "--seconds", 0.5, "--json", command=[*BROKEN, "probe"])
+    told = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert told["stop"] == "max_seconds"
+    assert 10 < told["steps"] < 1000 * told["seconds"]
+
+
+def test_ctrl_c():
+    command = [*BROKEN, "probe", "Slow-v0", "--need", str(10**6), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    for _ in range(600):  # until the walk is under way, and hears signals
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT) if heard(process.pid) else None
+        if process.poll() is not None:
+            break
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert json.loads(out)["stop"] == "interrupted"
+
+
+def heard(pid):
+    """Whether the process is sleeping in a step of the system: its threads are in `clock_nanosleep`."""
+    with open(f"/proc/{pid}/wchan") as file:
+        return "nanosleep" in file.read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "env: 'nowhere' is not one of our domains"),
+        (["riverswim6", "--need", "many"], "need: expected a whole number or an .npy file"),
+        (["riverswim6", "--max-steps", "0"], "max_steps: expected a whole number >= 1, got 0"),
+        (["riverswim6", "--seconds", "0"], "max_seconds: expected a positive finite number, got 0.0"),
+        (["CartPole-v1"], "observation_space: expected finitely many observations"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert done.stdout == ""

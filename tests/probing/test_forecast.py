@@ -1,0 +1,89 @@
+"""Forecasts: exact where the probe collected everything, near the fluid limit where it could not, honest elsewhere."""
+
+import math
+
+import pytest
+
+import gosprl
+from evidence.probed import TEN, Trap
+from evidence.systems import SYSTEMS
+from gosprl.probing import forecast as module
+from gosprl.probing.findings import Size
+from gosprl.probing.walk import Sample
+
+
+@pytest.mark.parametrize("name", ["FrozenLake", "random starts", "hidden ring"])
+def test_exact_for_the_same_seed(name):
+    env, options = TEN[name]()
+    found = gosprl.probe(env, need=3, seed=4, **options)
+    env, options = TEN[name]()
+    result = gosprl.collect(env, 3, seed=4, **options)
+    assert found.met
+    assert found.forecast.steps == result.steps
+    assert found.forecast.low < result.steps < found.forecast.high
+    assert (found.forecast.states, found.forecast.pairs) == (result.states, result.pairs)
+    assert found.forecast.guarantee == str(result.guarantee)
+    assert "as `collect` does with this seed" in found.forecast.how
+
+
+@pytest.mark.parametrize("domain", ["four_room43", "riverswim6", "wheel30"])
+def test_large_needs_are_near_the_fluid_limit_of_the_true_dynamics(domain):
+    """The probe has a fiftieth of the samples; the limit is a linear program over the true probabilities."""
+    mdp = gosprl.envs.make(domain)
+    need = 2000
+    limit = gosprl.fluid_limit(mdp, need)
+    found = gosprl.probe(mdp, need=need, seed=0, max_steps=int(limit / 50))
+    assert not found.met
+    assert found.forecast.steps == pytest.approx(limit, rel=0.15)
+    assert found.forecast.low <= limit * 1.1 <= found.forecast.high
+    assert (found.forecast.states, found.forecast.pairs) == (mdp.num_states, len(mdp.rows))
+
+
+@pytest.mark.parametrize("name", ["Taxi, rainy", "MultiDiscrete plane", "MiniGrid LavaGap"])
+def test_a_quarter_of_the_steps_is_enough_for_a_factor_of_one_and_a_half(name):
+    env, options = SYSTEMS[name]()
+    steps = gosprl.collect(env, 10, seed=1, **options).steps
+    env, options = SYSTEMS[name]()
+    found = gosprl.probe(env, need=10, seed=0, max_steps=steps // 4, **options)
+    assert not found.met
+    assert 1 / 1.5 < found.forecast.steps / steps < 1.5
+
+
+def test_a_trap_has_no_forecast():
+    found = gosprl.probe(Trap(), seed=0, max_steps=3000)
+    assert math.isinf(found.forecast.steps)
+    (trap,) = found.classes.traps
+    assert trap.names == ("5",)
+    assert "would not end" in repr(found)
+    left = gosprl.probe(Trap(), seed=0, max_steps=3000, resets="anytime")
+    assert left.met
+    assert math.isfinite(left.forecast.steps)
+
+
+def test_growth_solves_its_equation():
+    """T = T0 S(T) / S(N), with S(n) = S(N) (n / N)^beta."""
+
+    class Walked:
+        class watched:
+            log = range(1000)
+
+        samples = (Sample(0, 0, 1, 0), Sample(500, 1, 50, 0), Sample(1000, 2, 70, 0))
+
+    size = Size(70, 2, 140, 100, 5, 100, None, 1.0)
+    T0 = 2500.0
+    factor = module._growth(Walked, size, T0)
+    beta = math.log2(70 / 50)
+    T = T0 * factor
+    assert 70 * (T / 1000) ** beta / 70 == pytest.approx(factor)
+    bounded = Size(70, 2, 140, 100, 5, 100, 77, 1.0)
+    assert module._growth(Walked, bounded, T0) == pytest.approx(1.1)
+    still = Size(70, 2, 140, 100, 0, 100, None, 1.0)
+    assert module._growth(Walked, still, T0) == 1.0
+
+
+def test_without_a_fluid_limit_in_proportion(monkeypatch):
+    monkeypatch.setattr(module, "MOST_PAIRS", 0)
+    mdp = gosprl.envs.make("four_room43")
+    found = gosprl.probe(mdp, need=100, seed=0, max_steps=5000)
+    assert "in proportion" in found.forecast.how
+    assert 1 <= found.forecast.steps / (100 * 172) < 1.05  # hardly a step brings a sample that is not needed
