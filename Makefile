@@ -56,6 +56,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.guard
 	$(BIN)/python -m evidence.focused
 	$(BIN)/python -m evidence.any_system
+	$(BIN)/python -m evidence.probe
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.rivals

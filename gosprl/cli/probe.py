@@ -81,7 +81,7 @@ def _object(env: str, found: gosprl.Probe) -> dict[str, Any]:
     entries: dict[str, Any] = own | asdict(found)
     entries["size"]["growing"] = found.size.growing
     entries["endings"]["time_limit"] = found.endings.time_limit
-    entries["aliasing"]["found"] = found.aliasing.found
+    entries["aliasing"] |= {"found": found.aliasing.found, "rewards_found": found.aliasing.rewards_found}
     entries["classes"]["communicating"] = found.classes.communicating
     entries["verdicts"] = [verdict._asdict() for verdict in found.verdicts]
     return entries

@@ -26,12 +26,14 @@ few are aliased much, and it names them. By Ville's inequality, the evidence eve
 most `level` if the system is Markov. A pair is named as proved if its own term of the sum alone makes the evidence that
 large; so all that is said of pairs holds together, at that level.
 
+**Rewards** are tested in the same way, given the pair and its outcome: outcomes and rewards at half of the level each.
+
 What it cannot see: histories of other kinds, and pairs that always led to one outcome.
 """
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,11 +56,14 @@ KINDS = (
 )
 
 
+Place = tuple[int, ...]  # (state, action), for rewards with the outcome
+
+
 class Visit(NamedTuple):
-    """A visit of a pair."""
+    """A visit of a place."""
 
     step: int
-    outcome: int  # 2 * next state + whether the episode ended
+    outcome: int  # 2 * next state + whether the episode ended; for rewards the number of the reward
     histories: tuple[Hashable, ...]  # by kind
 
 
@@ -71,14 +76,14 @@ class Aliased:
     kind: str  # of history
     evidence: float  # natural logarithm of E, of this kind
     proved: bool  # of this pair, at the level of the test; otherwise it is only the most evident one
-    outcome: str  # the one whose frequency differs most
-    after: tuple[tuple[str, int, int], ...]  # (history, times that it led there, of so many visits)
+    event: str  # what followed it, "led to x" or "paid 1 on the way to x": the one whose frequency differs most
+    after: tuple[tuple[str, int, int], ...]  # (history, times that it was followed by this, of so many visits)
 
     @property
     def text(self) -> str:
         """The pair and how it differs, in words."""
         parts = [f"{history} {times} of {visits}" for history, times, visits in self.after]
-        return f"({self.state}, {self.action}) led to {self.outcome}: {'; '.join(parts)}"
+        return f"({self.state}, {self.action}) {self.event}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)
@@ -86,19 +91,32 @@ class Aliasing:
     """The outcome of the test."""
 
     level: float  # of a false alarm, for the whole of it
-    evidence: float  # natural logarithm; above log(1 / level): not Markov
+    evidence: float  # natural logarithm; from log(2 / level) on, next states depend on history
+    evidence_of_rewards: float  # the same of rewards
     tested: int  # pairs with at least two outcomes
-    pairs: tuple[Aliased, ...]  # the proved ones; if there is none but the test rejects, the most evident one
+    pairs: tuple[Aliased, ...]  # those proved, most evident first; if there is none, but they all together prove it,
+    # the most evident one
+    rewards: tuple[Aliased, ...]  # the same of rewards
 
     @property
     def found(self) -> bool:
-        """Whether the system is proved not to be Markov in what it shows."""
-        return self.evidence >= -math.log(self.level)
+        """Whether next states are proved to depend on history: the system is not Markov in what it shows."""
+        return self.evidence >= needed(self.level)
+
+    @property
+    def rewards_found(self) -> bool:
+        """Whether rewards are proved to depend on history."""
+        return self.evidence_of_rewards >= needed(self.level)
 
     @property
     def proved(self) -> int:
-        """The number of pairs proved to depend on history."""
+        """The number of pairs whose next states are proved to depend on history."""
         return sum(pair.proved for pair in self.pairs)
+
+
+def needed(level: float) -> float:
+    """Return the log evidence that is enough: next states and rewards are tested at half of the level each."""
+    return math.log(2 / level)
 
 
 def test(log: Log, level: float, names: Names) -> Aliasing:
@@ -113,15 +131,43 @@ def test(log: Log, level: float, names: Names) -> Aliasing:
     names
         How to call states and actions.
     """
-    pairs = [(pair, visits) for pair, visits in _visits(log).items() if _second(visits) is not None]
-    pairs.sort(key=lambda entry: _second(entry[1]) or 0)
-    evidence = [[log_evidence(visits, kind) for kind in range(len(KINDS))] for _, visits in pairs]
-    total, own = combined(evidence)
-    found = total >= -math.log(level)
-    proved = [e - math.log(2) >= -math.log(level) for e in own]
-    order = sorted(range(len(own)), key=lambda i: -own[i]) if found else []
+    of_pairs, of_rewards = _Family(_outcomes(log)), _Family(_rewards(log))
+    return Aliasing(
+        *(level, of_pairs.evidence, of_rewards.evidence, len(of_pairs.places)),
+        *(_shown(of_pairs, level, names, None), _shown(of_rewards, level, names, np.unique(log.column("reward")))),
+    )
+
+
+def _shown(family: "_Family", level: float, names: Names, rewards: Any) -> tuple[Aliased, ...]:
+    """Return the places proved to depend on history, or the most evident one, or none."""
+    if family.evidence < needed(level):
+        return ()
+    proved = [own - math.log(2) >= needed(level) for own in family.own]  # its term alone is enough
+    order = sorted(range(len(family.own)), key=lambda i: -family.own[i])
     shown = [i for i in order if proved[i]] or order[:1]
-    return Aliasing(level, total, len(pairs), tuple(_aliased(*pairs[i], evidence[i], proved[i], names) for i in shown))
+    return tuple(_aliased(family, i, proved[i], names, rewards) for i in shown)
+
+
+class _Family:
+    """All places where something may depend on history, in the order in which they showed a second outcome.
+
+    Attributes
+    ----------
+    places
+        (place, visits) of each.
+    logs
+        log E of each, by kind of history.
+    evidence
+        log of the evidence of all of them.
+    own
+        log of the term of each in the sum.
+    """
+
+    def __init__(self, visits: dict[Place, list[Visit]]) -> None:
+        self.places = [entry for entry in visits.items() if _second(entry[1]) is not None]
+        self.places.sort(key=lambda entry: _second(entry[1]) or 0)
+        self.logs = [[log_evidence(visits, kind) for kind in range(len(KINDS))] for _, visits in self.places]
+        self.evidence, self.own = combined(self.logs)
 
 
 def combined(evidence: Sequence[Sequence[float]]) -> tuple[float, list[float]]:
@@ -172,27 +218,40 @@ def _best(n: int, b: int) -> float:
     return sum(k * math.log(k / (n + b)) for k in (n, b) if k)
 
 
-def _visits(log: Log) -> dict[tuple[int, int], list[Visit]]:
-    """Return the first visits of each pair (state, action)."""
-    out: dict[tuple[int, int], list[Visit]] = {}
-    for pair, visit in _with_histories(log):
-        visits = out.setdefault(pair, [])
-        if len(visits) < MOST_VISITS:
-            visits.append(visit)
-    return out
+def _outcomes(log: Log) -> dict[Place, list[Visit]]:
+    """Return the first visits of each pair, with what they led to."""
+    state, action = log.column("state").tolist(), log.column("action").tolist()
+    return _visits(log, zip(state, action, strict=True), _outcome(log))
 
 
-def _with_histories(log: Log) -> Iterator[tuple[tuple[int, int], Visit]]:
-    """Yield every step as a visit of its pair, with the histories that it had."""
-    columns = [log.column(name).tolist() for name in ("state", "action", "next_state", "terminated", "clock")]
+def _rewards(log: Log) -> dict[Place, list[Visit]]:
+    """Return the first visits of each pair and outcome, with the number of the reward."""
+    state, action, outcome = log.column("state").tolist(), log.column("action").tolist(), _outcome(log)
+    paid = np.unique(log.column("reward"), return_inverse=True)[1].tolist()
+    return _visits(log, zip(state, action, outcome, strict=True), paid)
+
+
+def _outcome(log: Log) -> list[int]:
+    """[n] 2 * next state + whether the episode ended."""
+    outcome: list[int] = (2 * log.column("next_state") + log.column("terminated")).tolist()
+    return outcome
+
+
+def _visits(log: Log, places: Iterable[Place], outcomes: Sequence[int]) -> dict[Place, list[Visit]]:
+    """Return the first visits of each place, with their histories."""
+    out: dict[Place, list[Visit]] = {}
+    columns = [log.column(name).tolist() for name in ("state", "action", "clock")]
     before: tuple[int, int] | str = FIRST
-    last: dict[tuple[int, int], int] = {}  # outcome of each pair in this episode
-    for t, (s, a, s_next, ended, clock) in enumerate(zip(*columns, strict=True)):
+    last: dict[Place, int] = {}  # outcome of each place in this episode
+    for t, (s, a, clock, place, outcome) in enumerate(zip(*columns, places, outcomes, strict=True)):
         if clock == 0:
             before, last = FIRST, {}
-        pair, outcome = (s, a), 2 * s_next + ended
-        yield pair, Visit(t, outcome, (before, clock % 2, clock % 3, clock.bit_length(), last.get(pair, -1)))
-        before, last[pair] = pair, outcome
+        visits = out.setdefault(place, [])
+        if len(visits) < MOST_VISITS:
+            histories = (before, clock % 2, clock % 3, clock.bit_length(), last.get(place, -1))
+            visits.append(Visit(t, outcome, histories))
+        before, last[place] = (s, a), outcome
+    return out
 
 
 def _second(visits: Sequence[Visit]) -> int | None:
@@ -200,22 +259,27 @@ def _second(visits: Sequence[Visit]) -> int | None:
     return next((visit.step for visit in visits if visit.outcome != visits[0].outcome), None)
 
 
-def _aliased(
-    pair: tuple[int, int], visits: Sequence[Visit], evidence: Sequence[float], proved: bool, names: Names
-) -> Aliased:
-    kind = int(np.argmax(evidence))
+def _aliased(family: _Family, i: int, proved: bool, names: Names, rewards: Any) -> Aliased:
+    """Return what differs at a place, in words; `rewards` are those paid, by number, None for outcomes."""
+    (place, visits), kind = family.places[i], int(np.argmax(family.logs[i]))
     after: dict[Hashable, Counter[int]] = {}
     overall: Counter[int] = Counter()
     for visit in visits:
         after.setdefault(visit.histories[kind], Counter())[visit.outcome] += 1
         overall[visit.outcome] += 1
     most = sorted(after, key=lambda history: -_distance(after[history], overall))[:SHOWN_HISTORIES]
-    outcome = max(overall, key=lambda x: np.ptp([after[history][x] / after[history].total() for history in most]))
-    shown = [(_named(kind, history, names), after[history][outcome], after[history].total()) for history in most]
+    differs = max(overall, key=lambda x: np.ptp([after[history][x] / after[history].total() for history in most]))
+
+    def event(outcome: int) -> str:
+        if rewards is None:
+            return f"led to {names.outcome(outcome)}"
+        return f"paid {rewards[outcome]:g} on the way to {names.outcome(place[2])}"
+
+    shown = [(_named(kind, history, names, event), after[history][differs], after[history].total()) for history in most]
     shown.sort(key=lambda entry: -entry[1] / entry[2])
     return Aliased(
-        *(names.state(pair[0]), names.action(pair[1]), KINDS[kind], float(evidence[kind]), proved),
-        *(names.outcome(outcome), tuple(shown)),
+        *(names.state(place[0]), names.action(place[1]), KINDS[kind], float(family.logs[i][kind]), proved),
+        *(event(differs), tuple(shown)),
     )
 
 
@@ -225,7 +289,7 @@ def _distance(counts: Counter[int], overall: Counter[int]) -> float:
     return sum(k * math.log(k * N / (n * overall[x])) for x, k in counts.items())
 
 
-def _named(kind: int, history: Any, names: Names) -> str:
+def _named(kind: int, history: Any, names: Names, event: Callable[[int], str]) -> str:
     """Return a history in words."""
     if kind == 0:
         return "after a reset" if history == FIRST else f"after {names.pair(*history)}"
@@ -235,4 +299,4 @@ def _named(kind: int, history: Any, names: Names) -> str:
         return f"at times 3k+{history}"
     if kind == 3:
         return "at step 0" if history == 0 else f"at steps {2 ** (history - 1)} to {2**history - 1}"
-    return "the first time" if history < 0 else f"after it led to {names.outcome(history)}"
+    return "the first time" if history < 0 else f"after it {event(history)}"

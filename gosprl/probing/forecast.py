@@ -8,9 +8,13 @@ many.
 *Met later*: the walk made a detour by one sample of every pair, and takes about as many.
 
 *Not met*: steps = N + x F(b - c), with F the fluid limit of the learnt model from where the walk is, and x what the
-walk paid so far for not knowing the system, N / F(c), between 1 and MOST_RATIO. Where the program has no solution (a
-part of the system is left for good, by the transitions seen) or is too large, in proportion to the samples:
-N sum(b) / sum(c).
+walk paid so far for not knowing the system, N / F(c), between 1 and MOST_RATIO.
+
+*Not met, and the learnt model is of no use*: the system is proved not to be Markov, the program has no solution (a part
+of the system is left for good, by the transitions seen), or it is too large. With m samples missing now, and M after
+half of the steps: if m goes on to fall by as many in as many steps, the rest takes (N / 2) m / (M - m) steps; if it
+falls by the same factor, (N / 2) log(m + 1) / log(M / m), since the last samples are the rarest. The estimate is the
+geometric mean of the two, which are the ends of the interval.
 
 *States still appearing*: with S(n) the states discovered in n steps, let beta be the slope of log S over log n in the
 last half. Needs grow with the states, so the steps T solve T = T0 S(T) / S(N), with T0 from above; for S(n) = S(N)
@@ -19,8 +23,8 @@ bound. The estimate is the geometric mean of T0 and T, the interval contains bot
 
 The interval is a rule of thumb. The steps wait for the last sample of the rarest pair, which after b samples is known
 up to a part of about 1 / sqrt(b): a factor exp(1 / sqrt(b)) in both directions, where outcomes or starts are random,
-and EXACT where they are not; if the need was not met, the lower end takes x = 1, and the upper end doubles what is
-left.
+and EXACT where they are not. If the need was not met, frequencies of few samples may be off by a factor of 2: the
+lower end takes half of F(b - c), the upper end twice x F(b - c).
 """
 
 import math
@@ -86,7 +90,14 @@ class _Needed:
 
 
 def forecast(
-    walk: Walk, size: Size, outcomes: Outcomes, endings: Endings, classes: Classes, cost: Cost, guarantee: str
+    walk: Walk,
+    size: Size,
+    outcomes: Outcomes,
+    endings: Endings,
+    classes: Classes,
+    cost: Cost,
+    markov: bool,
+    guarantee: str,
 ) -> Forecast:
     """Return what `collect` would take.
 
@@ -96,6 +107,8 @@ def forecast(
         The walk, with its collector as it is at the end.
     size, outcomes, endings, classes, cost
         What it showed.
+    markov
+        Whether the learnt model can be trusted: the system is not proved to depend on history.
     guarantee
         What `collect` would promise.
     """
@@ -110,7 +123,7 @@ def forecast(
         steps = low = high = math.inf
         growth, how = 1.0, "the walk is in a trap, and pairs outside of it are needed"
     else:
-        low, steps, high, how = _rest(needed, len(walk.watched.log))
+        low, steps, high, how = _rest(needed, walk, markov)
         growth = _growth(walk, size, steps)
         high, steps = high * growth, steps * math.sqrt(growth)
         how += ", and that states go on appearing" if growth > 1 else ""
@@ -141,19 +154,29 @@ def _is_trapped(needed: _Needed) -> bool:
     return bool(label[needed.now] in closed and np.any(label[missing] != label[needed.now]))
 
 
-def _rest(needed: _Needed, made: int) -> tuple[float, float, float, str]:
+def _rest(needed: _Needed, walk: Walk, markov: bool) -> tuple[float, float, float, str]:
     """(low, estimate, high) of the steps in all, and what that is based on, if no more states appear."""
-    have, asked = int(needed.have.sum()), int(needed.pair.sum())
-    if made == 0 or have == 0:
-        return 0.0, math.inf, math.inf, "nothing was collected"
-    so_far = needed.limit(needed.have, needed.start)
-    rest = needed.limit(needed.pair - needed.have, needed.now)
-    if not (math.isfinite(rest) and 0 < so_far < math.inf):
-        whole = made * asked / have
-        return float(made), whole, 4 * whole, "in proportion to the samples collected so far"
+    made = len(walk.watched.log)
+    so_far = needed.limit(needed.have, needed.start) if markov else math.inf
+    rest = needed.limit(needed.pair - needed.have, needed.now) if markov else math.inf
+    if not (made > 0 and math.isfinite(rest) and 0 < so_far < math.inf):
+        return _decline(walk, made)
     ratio = min(MOST_RATIO, max(1.0, made / so_far))
     how = f"the steps so far, and for the rest {ratio:.2f} times the fluid limit of the learnt model"
-    return made + rest, made + ratio * rest, made + 2 * ratio * rest, how
+    return made + rest / 2, made + ratio * rest, made + 2 * ratio * rest, how
+
+
+def _decline(walk: Walk, made: int) -> tuple[float, float, float, str]:
+    """Return the same by how fast the samples missing became fewer in the last half of the walk."""
+    begin = next((x for x in walk.samples if 2 * x.steps >= made), walk.samples[0])
+    steps, left = made - begin.steps, walk.samples[-1].missing
+    how = "how fast missing samples became fewer in the last half of the walk"
+    if steps <= 0 or left >= begin.missing:
+        return float(made), math.inf, math.inf, f"{how}: they did not"
+    evenly = steps * left / (begin.missing - left)
+    ever_slower = steps * math.log(left + 1) / math.log(begin.missing / left) if left else 0.0
+    low, high = sorted((evenly, ever_slower))
+    return made + low, made + math.sqrt(low * high), made + high, how
 
 
 def _growth(walk: Walk, size: Size, steps: float) -> float:

@@ -152,7 +152,7 @@ def _found(walked: Walk, need: Any, delta: float, level: float, max_steps: int) 
     outcomes, endings = findings.outcomes(result.model, delta), findings.endings(log)
     classes, test = findings.classes(result.model, delta), aliasing.test(log, level, names)
     guarantee = str(result.guarantee)
-    expected = forecast(walked, size, outcomes, endings, classes, cost, guarantee)
+    expected = forecast(walked, size, outcomes, endings, classes, cost, not test.found, guarantee)
     found: dict[str, Any] = {
         "need": need,
         "met": walked.met is not None,

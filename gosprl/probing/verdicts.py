@@ -128,6 +128,10 @@ def _history(probe: "Probe") -> Iterator[Verdict]:
         yield Verdict("history", f"{text}; give more of the state in the observation, or by key=", "proved")
         for pair in test.pairs[:LISTED]:
             yield Verdict("", pair.text, "proved" if pair.proved else "seen")
+    if test.rewards_found:
+        yield Verdict("history", "rewards depend on history, not only on state, action and next state", "proved")
+        for pair in test.rewards[:LISTED]:
+            yield Verdict("", pair.text, "proved" if pair.proved else "seen")
 
 
 def _classes(probe: "Probe") -> Iterator[Verdict]:

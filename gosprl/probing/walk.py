@@ -20,6 +20,7 @@ from gosprl.collecting.requirements import Requirement, checked
 from gosprl.errors import CollectionError, GosprlError, PrecisionError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.probing.log import Watched
+from gosprl.progress import Progress
 
 DIRECT = 1 / 3  # the part of the budget in which the walk is that of `collect`
 SHORT, LONG = 0.05, 0.25  # seconds that a block of steps should take
@@ -33,6 +34,7 @@ class Sample(NamedTuple):
     steps: int
     seconds: float  # since it began
     states: int
+    missing: int  # samples needed and not collected, of the states discovered
     memory: float  # of the process, in bytes; nan if that cannot be read
 
 
@@ -136,9 +138,11 @@ class _Budget:
 class _Walker:
     """Walks in phases, each with its own need and budget."""
 
-    def __init__(self, watched: Watched, collector: Collector, need: Adjusted, budget: _Budget, progress: Any) -> None:
+    def __init__(
+        self, watched: Watched, collector: Collector, need: Adjusted, budget: _Budget, report: Progress
+    ) -> None:
         self.watched, self.collector, self.need = watched, collector, need
-        self.budget, self.progress = budget, progress
+        self.budget, self.report = budget, report
         self.samples = [self.sample()]
         self.met: Sample | None = None
         self.direct = False
@@ -157,8 +161,11 @@ class _Walker:
 
     def sample(self) -> Sample:
         """Return how far the walk is."""
-        steps, states = self.collector.record.steps, len(self.collector.model.discovered)
-        return Sample(steps, self.budget.seconds, states, resident_bytes())
+        model = self.collector.model
+        pair, state, _ = self.need.as_of_now(model)
+        missing = int(np.maximum(pair - model.visits, 0).sum() + state.sum())
+        steps, seconds = self.collector.record.steps, self.budget.seconds
+        return Sample(steps, seconds, len(model.discovered), missing, resident_bytes())
 
     def _stopped_by_budget(self) -> bool:
         return self.collector.stop_reason() in ("max_steps", "running")
@@ -172,8 +179,9 @@ class _Walker:
         block = 1
         while (left := budget.left) > 0:
             begin = time.monotonic()
-            self.collector.walk(self.watched, min(block, left), self.progress)
+            self.collector.walk(self.watched, min(block, left))
             self.samples.append(self.sample())
+            self.report()
             if not self._stopped_by_budget():
                 return self.collector.stop_reason() == "met"
             took = time.monotonic() - begin
@@ -199,15 +207,16 @@ def walk(
     progress
         As in `gosprl.collect`.
     """
-    walker = _Walker(watched, collector, need, _Budget(collector, steps, seconds), progress)
     failure = ""
-    try:
-        walker.walk()
-    except CollectionError as error:
-        if not _is_of_system(error, watched):
-            raise
-        failure = str(error)
-        walker.samples.append(walker.sample())
+    with Progress(progress, collector) as report:
+        walker = _Walker(watched, collector, need, _Budget(collector, steps, seconds), report)
+        try:
+            walker.walk()
+        except CollectionError as error:
+            if not _is_of_system(error, watched):
+                raise
+            failure = str(error)
+            walker.samples.append(walker.sample())
     return Walk(collector, watched, walker.samples, walker.met, walker.direct, failure)
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import select
 import signal
 import subprocess
 import sys
@@ -80,22 +82,28 @@ def test_seconds():
 
 
 def test_ctrl_c():
-    command = [*BROKEN, "probe", "Slow-v0", "--need", str(10**6), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
-    for _ in range(600):  # until the walk is under way, and hears signals
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT) if heard(process.pid) else None
-        if process.poll() is not None:
-            break
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert json.loads(out)["stop"] == "interrupted"
-
-
-def heard(pid):
-    """Whether the process is sleeping in a step of the system: its threads are in `clock_nanosleep`."""
-    with open(f"/proc/{pid}/wchan") as file:
-        return "nanosleep" in file.read()
+    """A long walk in a terminal gets SIGINT once it shows steps."""
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
+    command = [*BROKEN[:2], heard + BROKEN[2], "probe", "Slow-v0", "--need", str(10**6), "--json"]
+    terminal, theirs = os.openpty()
+    environment = {**os.environ, "COLUMNS": "160", "TERM": "xterm"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment)
+    try:
+        os.close(theirs)
+        shown, deadline = "", time.monotonic() + 100
+        while not re.search(r"[1-9][\d,]* steps, ", shown):
+            assert time.monotonic() < deadline, shown
+            if select.select([terminal], [], [], 1)[0]:
+                shown += os.read(terminal, 65536).decode(errors="replace")
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(terminal)
+    assert process.returncode == 130
+    told = json.loads(out)
+    assert told["stop"] == "interrupted"
+    assert 0 < told["steps"] < 60_000
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,8 @@ def test_what_is_not_markov_is_found_and_the_histories_are_those_walked(make, ki
         shares = [times / of for _, times, of in pair.after]
         assert shares[0] == 1.0  # both systems are deterministic, given the history
         assert shares[-1] == 0.0
-        assert f"({pair.state}, {pair.action}) led to {pair.outcome}: {pair.after[0][0]} " in pair.text
+        assert pair.event.startswith("led to ")
+        assert f"({pair.state}, {pair.action}) {pair.event}: {pair.after[0][0]} " in pair.text
 
 
 def test_counts_after_histories():
@@ -147,8 +148,42 @@ def test_a_reset_is_a_history():
         log.add(x, 0, 3, (B, 0.0, True, False), 0.0)
     found = aliasing.test(log, 0.01, Names(log, str, ["go"]))
     assert [pair.state for pair in found.pairs] == ["x"]
-    assert found.pairs[0].outcome in ("A", "B (episode ended)")
+    assert found.pairs[0].event in ("led to A", "led to B (episode ended)")
     assert {of for _, _, of in found.pairs[0].after} == {10}
+
+
+class Bonus(Clock):
+    """Moves like a Markov system; the first visit of a cell in an episode of 20 steps pays, and no other."""
+
+    def reset(self, **options):
+        self.been = {0}
+        return super().reset(**options)
+
+    def step(self, action):
+        self.time += 1
+        self.at = (self.at + (self.np_random.random() < (0.8 if action else 0.2))) % 5
+        new = self.at not in self.been
+        self.been.add(self.at)
+        return self.at, float(new), False, self.time == 20, {}
+
+
+class Paid(Bonus):
+    """The same, but pays at random."""
+
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, float(self.np_random.random() < 0.3), *rest
+
+
+def test_rewards_that_depend_on_history():
+    whole = probe(Bonus(), seed=0)
+    found = whole.aliasing
+    assert (found.found, found.pairs, found.rewards_found) == (False, (), True)
+    assert all(pair.event.startswith(("paid 1 on the way to ", "paid 0 on the way to ")) for pair in found.rewards)
+    assert "rewards depend on history" in repr(whole)
+    assert "the guarantee would be: delta=0.1" in repr(whole)  # which says nothing of rewards
+    random = probe(Paid(), seed=0).aliasing
+    assert (random.found, random.rewards_found, random.rewards) == (False, False, ())
 
 
 def test_pairs_that_always_lead_to_one_state_are_not_tested():

@@ -67,7 +67,7 @@ def test_growth_solves_its_equation():
         class watched:
             log = range(1000)
 
-        samples = (Sample(0, 0, 1, 0), Sample(500, 1, 50, 0), Sample(1000, 2, 70, 0))
+        samples = (Sample(0, 0, 1, 0, 0), Sample(500, 1, 50, 0, 0), Sample(1000, 2, 70, 0, 0))
 
     size = Size(70, 2, 140, 100, 5, 100, None, 1.0)
     T0 = 2500.0
@@ -81,9 +81,40 @@ def test_growth_solves_its_equation():
     assert module._growth(Walked, still, T0) == 1.0
 
 
-def test_without_a_fluid_limit_in_proportion(monkeypatch):
+def test_without_a_fluid_limit_by_the_decline_of_what_is_missing(monkeypatch):
+    """Nearly every step brings a needed sample: evenly, the rest takes a step for each."""
     monkeypatch.setattr(module, "MOST_PAIRS", 0)
-    mdp = gosprl.envs.make("four_room43")
-    found = gosprl.probe(mdp, need=100, seed=0, max_steps=5000)
-    assert "in proportion" in found.forecast.how
-    assert 1 <= found.forecast.steps / (100 * 172) < 1.05  # hardly a step brings a sample that is not needed
+    found = gosprl.probe(gosprl.envs.make("four_room43"), need=100, seed=0, max_steps=5000)
+    assert "missing samples" in found.forecast.how
+    assert found.forecast.low * math.exp(0.1) == pytest.approx(100 * 172, rel=0.05)
+    assert found.forecast.low < found.forecast.steps < found.forecast.high
+
+
+@pytest.mark.parametrize(
+    ("half", "now", "low", "high"),
+    [
+        (200, 100, 1000 + 500, 1000 + 500 * math.log(101) / math.log(2)),
+        (900, 899, 1000 + 500 * math.log(900) / math.log(900 / 899), 1000 + 500 * 899),
+    ],
+)
+def test_decline(half, now, low, high):
+    class Walked:
+        samples = (Sample(0, 0, 1, 1000, 0), Sample(500, 1, 5, half, 0), Sample(1000, 2, 5, now, 0))
+
+    low, high = sorted((low, high))
+    estimate = 1000 + math.sqrt((low - 1000) * (high - 1000))
+    assert module._decline(Walked, 1000)[:3] == pytest.approx((low, estimate, high))
+
+
+def test_no_decline():
+    class Walked:
+        samples = (Sample(0, 0, 1, 10, 0), Sample(500, 1, 5, 10, 0), Sample(1000, 2, 5, 10, 0))
+
+    assert module._decline(Walked, 1000)[:3] == (1000, math.inf, math.inf)
+
+
+def test_what_is_not_markov_is_not_predicted_by_a_model():
+    env, options = TEN["hidden ring"]()
+    found = gosprl.probe(env, need=1000, seed=0, max_steps=2000, **options)
+    assert found.aliasing.found
+    assert "missing samples" in found.forecast.how
