@@ -5,16 +5,19 @@ Let b be the samples needed of each pair discovered, and c those of them that th
 *Met within the direct part of the walk*: `collect` with the same seed takes exactly these steps, with others about as
 many.
 
+*Stopped, since what is missing cannot be reached* (only simulated MDPs say so): the same.
+
 *Met later*: the walk made a detour by one sample of every pair, and takes about as many.
 
 *Not met*: steps = N + x F(b - c), with F the fluid limit of the learnt model from where the walk is, and x what the
 walk paid so far for not knowing the system, N / F(c), between 1 and MOST_RATIO.
 
 *Not met, and the learnt model is of no use*: the system is proved not to be Markov, the program has no solution (a part
-of the system is left for good, by the transitions seen), or it is too large. With m samples missing now, and M after
-half of the steps: if m goes on to fall by as many in as many steps, the rest takes (N / 2) m / (M - m) steps; if it
-falls by the same factor, (N / 2) log(m + 1) / log(M / m), since the last samples are the rarest. The estimate is the
-geometric mean of the two, which are the ends of the interval.
+of the system is left for good, by the transitions seen), it is too large, or states need samples of any action, so that
+most actions are never tried. With m samples missing now, and M after half of the steps: if m goes on to fall by as many
+in as many steps, the rest takes (N / 2) m / (M - m) steps; if it falls by the same factor, since the last samples are
+the rarest, (N / 2) log(m + 1) / log(M / m). The estimate is the geometric mean of the two, which are the ends of the
+interval.
 
 *States still appearing*: with S(n) the states discovered in n steps, let beta be the slope of log S over log n in the
 last half. Needs grow with the states, so the steps T solve T = T0 S(T) / S(N), with T0 from above; for S(n) = S(N)
@@ -62,10 +65,11 @@ class Forecast:
 
 @dataclass(frozen=True)
 class _Needed:
-    """Samples by row of the model as results number it."""
+    """Samples that are needed, in the numbering that results have."""
 
     model: EmpiricalModel
-    pair: NDArray[np.int64]  # [R] needed
+    pair: NDArray[np.int64]  # [R] of each row
+    state: NDArray[np.int64]  # [S] of each state, with any action
     start: int  # state in which everything began
     now: int  # state of the walk
 
@@ -75,18 +79,37 @@ class _Needed:
         return int((self.pair[~self.model.terminal[self.model.rows.state]] > 0).sum())
 
     @property
-    def have(self) -> NDArray[np.int64]:
-        """[R] of them, those collected."""
-        return np.minimum(self.pair, self.model.visits)
+    def samples(self) -> float:
+        """The median over what has a need."""
+        every = np.concatenate([self.pair[self.pair > 0], self.state[self.state > 0]])
+        return float(np.median(every)) if len(every) else 1.0
 
-    def limit(self, pair: NDArray[np.int64], state: int) -> float:
-        """Return the fluid limit of the learnt model; inf if there is none, or it would take long."""
-        if len(self.model.rows) > MOST_PAIRS:
-            return math.inf
+    def have(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """([R], [S]) the needed samples collected so far."""
+        visits, rows = np.where(self.model.certain, 0, self.model.visits), self.model.rows
+        of_states = np.bincount(rows.state, weights=visits, minlength=rows.num_states).astype(np.int64)
+        return np.minimum(self.pair, self.model.visits), np.minimum(self.state, of_states)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """[S] the states that lack samples."""
+        pair, state = self.have()
+        lacking: NDArray[np.bool_] = self.state > state
+        lacking[self.model.rows.state[self.pair > pair]] = True
+        return lacking
+
+    def limits(self) -> tuple[float, float]:
+        """(of what was collected, of the rest) the fluid limit of the learnt model; inf: none, or it takes long.
+
+        None for needs with any action: rows never tried, which the limit takes to be the best, would stay so.
+        """
+        if len(self.model.rows) > MOST_PAIRS or self.state.any():
+            return math.inf, math.inf
+        pair, state = self.have()
         try:
-            return limit_of_model(self.model, pair, np.zeros(self.model.rows.num_states, dtype=np.int64), state)
+            so_far = limit_of_model(self.model, pair, state, self.start)
+            return so_far, limit_of_model(self.model, self.pair - pair, self.state - state, self.now)
         except GosprlError:
-            return math.inf
+            return math.inf, math.inf
 
 
 def forecast(
@@ -113,12 +136,10 @@ def forecast(
         What `collect` would promise.
     """
     needed = _needed(walk)
-    if walk.met is not None:
-        steps, how = float(walk.met.steps), "the probe itself, which collected it as `collect` does with this seed"
-        if not walk.direct:
-            how = "the probe itself, which collected it, after one sample of every pair"
-        low = high = steps
-        growth = 1.0
+    ended = walk.met or (walk.samples[-1] if walk.collector.stop_reason() == "unreachable" else None)
+    if ended is not None:
+        low = steps = high = float(ended.steps)
+        growth, how = 1.0, _how_ended(walk)
     elif classes.traps and not endings.truncated and _is_trapped(needed):
         steps = low = high = math.inf
         growth, how = 1.0, "the walk is in a trap, and pairs outside of it are needed"
@@ -127,7 +148,7 @@ def forecast(
         growth = _growth(walk, size, steps)
         high, steps = high * growth, steps * math.sqrt(growth)
         how += ", and that states go on appearing" if growth > 1 else ""
-    width = _width(needed.pair, outcomes, endings)
+    width = _width(needed, outcomes, endings)
     made = max(1, len(walk.watched.log))
     more = math.sqrt(growth)
     return Forecast(
@@ -136,29 +157,36 @@ def forecast(
     )
 
 
+def _how_ended(walk: Walk) -> str:
+    """Return what a forecast is based on, where the walk ended as `collect` does."""
+    if walk.met is None:
+        return "the probe itself, which stopped there, since what is missing cannot be reached"
+    if walk.direct:
+        return "the probe itself, which collected it as `collect` does with this seed"
+    return "the probe itself, which collected it, after one sample of every pair"
+
+
 def _needed(walk: Walk) -> _Needed:
     """Return the samples that are needed of the states discovered so far."""
     collector, engine = walk.collector, walk.collector.engine
     model = collector.model
     kept = model.arrangement()
-    pair = collector.record.need.asked()[0]
+    pair, state, _ = collector.record.need.asked()
     start = 0 if collector.start is None else int(kept.place[collector.start])
     now = start if engine.state is None else int(kept.place[engine.state])
-    return _Needed(model.arranged(kept), pair[kept.rows], start, now)
+    return _Needed(model.arranged(kept), pair[kept.rows], state[kept.states], start, now)
 
 
 def _is_trapped(needed: _Needed) -> bool:
-    """Whether the walk is where nothing led out of, and pairs elsewhere are needed."""
+    """Whether the walk is where nothing led out of, and samples elsewhere are needed."""
     label, closed = components(needed.model)
-    missing = needed.model.rows.state[needed.pair > needed.model.visits]
-    return bool(label[needed.now] in closed and np.any(label[missing] != label[needed.now]))
+    return bool(label[needed.now] in closed and np.any(label[needed.missing()] != label[needed.now]))
 
 
 def _rest(needed: _Needed, walk: Walk, markov: bool) -> tuple[float, float, float, str]:
     """(low, estimate, high) of the steps in all, and what that is based on, if no more states appear."""
     made = len(walk.watched.log)
-    so_far = needed.limit(needed.have, needed.start) if markov else math.inf
-    rest = needed.limit(needed.pair - needed.have, needed.now) if markov else math.inf
+    so_far, rest = needed.limits() if markov else (math.inf, math.inf)
     if not (made > 0 and math.isfinite(rest) and 0 < so_far < math.inf):
         return _decline(walk, made)
     ratio = min(MOST_RATIO, max(1.0, made / so_far))
@@ -190,7 +218,6 @@ def _growth(walk: Walk, size: Size, steps: float) -> float:
     return factor if size.at_most is None else min(factor, max(1.0, size.at_most / states))
 
 
-def _width(pair: NDArray[np.int64], outcomes: Outcomes, endings: Endings) -> float:
-    needed = pair[pair > 0]
+def _width(needed: _Needed, outcomes: Outcomes, endings: Endings) -> float:
     random = outcomes.deterministic < outcomes.pairs or endings.starts > 1
-    return math.exp(1 / math.sqrt(float(np.median(needed)))) if random and len(needed) else EXACT
+    return math.exp(1 / math.sqrt(needed.samples)) if random else EXACT

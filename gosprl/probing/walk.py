@@ -163,7 +163,8 @@ class _Walker:
         """Return how far the walk is."""
         model = self.collector.model
         pair, state, _ = self.need.as_of_now(model)
-        missing = int(np.maximum(pair - model.visits, 0).sum() + state.sum())
+        of_states = self.collector.record.need.state_visits
+        missing = int(np.maximum(pair - model.visits, 0).sum() + np.maximum(state - of_states, 0).sum())
         steps, seconds = self.collector.record.steps, self.budget.seconds
         return Sample(steps, seconds, len(model.discovered), missing, resident_bytes())
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import gosprl
@@ -47,6 +48,26 @@ def test_a_quarter_of_the_steps_is_enough_for_a_factor_of_one_and_a_half(name):
     found = gosprl.probe(env, need=10, seed=0, max_steps=steps // 4, **options)
     assert not found.met
     assert 1 / 1.5 < found.forecast.steps / steps < 1.5
+
+
+def test_needs_of_states_with_any_action():
+    """Every third state: the limit is a linear program over the true probabilities."""
+    mdp = gosprl.envs.make("four_room43")
+    need = np.where(np.arange(43) % 3 == 0, 900, 0)
+    limit = gosprl.fluid_limit(mdp, need)
+    found = gosprl.probe(mdp, need=need, seed=0, max_steps=int(limit / 20))
+    assert not found.met
+    assert found.forecast.low <= limit <= found.forecast.high
+    assert found.forecast.steps == pytest.approx(limit, rel=1)
+    assert found.forecast.steps > limit / 2
+
+
+def test_what_cannot_be_reached_ends_the_forecast_where_collect_ends():
+    one_way = gosprl.TabularMDP(np.array([[[0, 1, 0]], [[0, 0.5, 0.5]], [[0, 0.5, 0.5]]]), name="one way")
+    result = gosprl.collect(one_way, 3, seed=0)
+    found = gosprl.probe(one_way, need=3, seed=0)
+    assert result.stop == found.stop == "unreachable"
+    assert found.forecast.steps == result.steps
 
 
 def test_a_trap_has_no_forecast():
