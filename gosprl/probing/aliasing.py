@@ -24,7 +24,8 @@ what is missing to 1 in the beginning), pairs numbered from 1 as they first show
 is 1. The evidence is the mean of the two: the product is large where many pairs are aliased a little, the sum where a
 few are aliased much, and it names them. By Ville's inequality, the evidence ever exceeds 1 / level with probability at
 most `level` if the system is Markov. A pair is named as proved if its own term of the sum alone makes the evidence that
-large; so all that is said of pairs holds together, at that level.
+large. M_i is a martingale already if pair i does not depend on history, whatever other pairs do: so all that is said of
+pairs holds together, at that level.
 
 **Rewards** are tested in the same way, given the pair and its outcome: outcomes and rewards at half of the level each.
 

@@ -121,7 +121,8 @@ class Cost:
     seconds: float  # all in all, in the second half of the walk
     system: float  # of them, the system's: the median
     reset: float  # seconds of a reset: the median
-    memory: float  # bytes that the process grew by in the second half of the walk, a step; without the probe's own log
+    memory: float  # bytes that the process grew by in the second half of the walk, a step, without the probe's own
+    # log; nan where the machine does not say
     leaks: bool  # whether that is much, though hardly any state was discovered then
     faster: bool  # whether `collect` walks faster than the probe, which looks at every step of a simulated MDP
 
@@ -232,7 +233,7 @@ def cost(watched: Watched, samples: list[Sample]) -> Cost:
     begin = begin if begin.steps < samples[-1].steps else samples[0]
     steps, end = max(1, samples[-1].steps - begin.steps), samples[-1]
     own = log.bytes / max(1, len(log))
-    memory = max(0.0, (end.memory - begin.memory) / steps - own)
+    memory = (end.memory - begin.memory) / steps - own
     leaks = memory * steps > MUCH_MEMORY and memory > MUCH_A_STEP and end.states - begin.states < FEW_NEW * steps
     taken = spread(log.column("seconds"))
     resets = spread(np.array(log.seconds_of_resets))

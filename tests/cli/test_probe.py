@@ -78,7 +78,7 @@ def test_seconds():
     told = json.loads(done.stdout)
     assert done.returncode == 0
     assert told["stop"] == "max_seconds"
-    assert 10 < told["steps"] < 1000 * told["seconds"]
+    assert 0 < told["steps"] < 1000 * told["seconds"]
 
 
 def test_ctrl_c():

@@ -27,7 +27,7 @@ def test_the_slow_one_is_said_to_be_slow():
     env, options = TEN["slow"]()
     cost = gosprl.probe(env, seed=0, max_steps=300, **options).cost
     assert 1e-3 <= cost.system <= cost.seconds
-    assert cost.seconds < 20e-3  # on a busy machine
+    assert cost.seconds < 0.1  # on a busy machine
 
 
 class Raises(Broken):

@@ -1,7 +1,5 @@
 """The walk of a probe is that of `collect`, within its budget, and everything in it is written down."""
 
-import time
-
 import numpy as np
 import pytest
 from stepped import Stepped
@@ -71,14 +69,12 @@ def test_the_budget_of_steps():
 
 
 def test_the_budget_of_seconds():
-    """Steps of a millisecond: 0.3 s are 300 steps at most; twice that time is allowed for a busy machine."""
-    begin = time.monotonic()
+    """A step takes a millisecond at least; the last block of steps began before the time was over."""
     watched, collector, asked = begun(Slow(), 1000)
     walked = walk(watched, collector, asked, 10**6, 0.3)
-    walked_for = walked.samples[-1].seconds
-    assert 0 < len(watched.log) <= 1000 * walked_for
+    assert 0 < len(watched.log) <= 1000 * walked.samples[-1].seconds
     assert walked.met is None
-    assert walked_for < 0.3 + 5 * (time.monotonic() - begin) / 6
+    assert walked.samples[-2].seconds <= 0.3
 
 
 class Cycle(Stepped):
