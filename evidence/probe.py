@@ -31,13 +31,14 @@ from gosprl.probing.aliasing import needed
 NOTES = """
 How to read the forecasts:
 
-- With the default budget most of these systems are collected whole by the probe: the forecast is then one run of `collect`
-  against others, and easy.
-- "one-sided": `collect` was stopped unmet after {most:,} steps, so only "at least so many" is checked, nothing from above.
-- Not all was fixed before the first look at this table. With the fluid limit alone the forecast of "MiniGrid, partial view"
-  was 197,668 steps and wrong; the forecast by the decline of what is missing, for systems that are not Markov, was added
-  after that, and so was the one-sided rule. The lower end of the interval (half of what is left) was lowered after a
-  first run in which 6 of 10 intervals held at a quarter of the budget. The estimates themselves of the other systems, and
+- With the default budget most of these systems are collected whole by the probe: the forecast is then one run of
+  `collect` against others, and easy.
+- "one-sided": `collect` was stopped unmet after {most:,} steps, so only "at least so many" is checked, nothing from
+  above.
+- Not all was fixed before the first look at this table. With the fluid limit alone the forecast of "MiniGrid, partial
+  view" was 197,668 steps and wrong; the forecast by the decline of what is missing, for systems that are not Markov,
+  was added after that, and so was the one-sided rule. The lower end of the interval (half of what is left) was lowered
+  after a first run in which 6 of 10 intervals held at a quarter of the budget. The estimates of the other systems, and
   all constants of the test for aliasing, are as first written.
 - With a quarter of the steps the forecast is poor where the rarest pairs or starts were seen only a few times.
 """
