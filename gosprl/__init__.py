@@ -16,6 +16,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
 from gosprl.planning.ssp import Plan, plan
+from gosprl.probing import Probe, probe
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.sets.kl import KL
@@ -40,6 +41,7 @@ __all__ = [
     "Known",
     "Plan",
     "PrecisionError",
+    "Probe",
     "Requirement",
     "Result",
     "TabularMDP",
@@ -50,5 +52,6 @@ __all__ = [
     "exact_optimum",
     "fluid_limit",
     "plan",
+    "probe",
     "ssp_diameter_bound",
 ]

@@ -9,7 +9,7 @@ import typer
 
 import gosprl
 from gosprl.cli import applications as cli_applications
-from gosprl.cli import collect, domains, serve
+from gosprl.cli import collect, domains, probe, serve
 from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli.shared import INTERRUPTED, TERMINATED, exits
 
@@ -33,6 +33,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 app.command()(exits(collect.collect))
+app.command()(exits(probe.probe))
 app.command()(exits(domains.domains))
 app.command()(exits(serve.serve))
 cli_applications.register(app)

@@ -207,7 +207,7 @@ class Process(Stepper):
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self.command = _words(command)
+        self.command = words(command)
         given = {"start_timeout": start_timeout, "reset_timeout": reset_timeout, "step_timeout": step_timeout}
         seconds = {name: _checks.positive(name, value) for name, value in given.items()}
         timeouts = dict(zip(("hello", "reset", "step"), seconds.values(), strict=True))
@@ -247,14 +247,15 @@ class Process(Stepper):
         return f"process {Path(self.command[0]).name}"
 
 
-def _words(command: str | Sequence[str]) -> list[str]:
+def words(command: str | Sequence[str]) -> list[str]:
+    """Return a program and its arguments, split as a shell would if they are one text."""
     try:
-        words = shlex.split(command) if isinstance(command, str) else list(command)
+        found = shlex.split(command) if isinstance(command, str) else list(command)
     except (TypeError, ValueError) as error:
         raise InputError(f"process: expected a program and its arguments, got {command!r:.80}: {error}") from None
-    if not words or not all(isinstance(word, str) for word in words) or not words[0]:
+    if not found or not all(isinstance(word, str) for word in found) or not found[0]:
         raise InputError(f"process: expected a program and its arguments, got {command!r:.80}")
-    return words
+    return found
 
 
 def _path(given: str | Path | None) -> Path | None:
