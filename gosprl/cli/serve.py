@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 import gosprl
 from gosprl import strategies
@@ -93,7 +94,7 @@ def serve(
 
 
 def _say(address: str) -> None:
-    err.print(f"listening on {address}", highlight=False)
+    err.print(f"listening on {escape(address)}", highlight=False, soft_wrap=True)
 
 
 def _report(result: gosprl.Result | None, on_socket: bool, as_json: bool, file: Path | None, force: bool) -> bool:

@@ -97,7 +97,9 @@ def test_horizon_and_never_do_not_go_together():
 
 
 def test_an_ending_is_an_error_where_there_is_none():
-    with pytest.raises(gosprl.CollectionError, match=r"step 3 ended an episode at '3'; leave out resets=") as caught:
+    with pytest.raises(
+        gosprl.CollectionError, match=r"an episode ended with '3' at step 3; leave out resets="
+    ) as caught:
         gosprl.collect(Chain(ends=True), 1, actions=1, resets="never", seed=0)
     assert caught.value.result.steps == 2
 

@@ -13,6 +13,7 @@ from gosprl import EmpiricalModel, GosprlError, InputError, TabularMDP
 from gosprl.collecting import rules
 from gosprl.collecting.attempts import checked_attempt
 from gosprl.collecting.engine import Engine
+from gosprl.collecting.paths import Paths
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed
 from gosprl.collecting.rules import Ended
@@ -593,7 +594,7 @@ def follow(walk, compiled):
     record = Record(model, Fixed(walk.pair, walk.state), walk.threshold)
     record.update_need()
     engine = Engine(record, np.random.default_rng(streams[0]))
-    engine.components = system.components()
+    engine.components = Paths(record).look_at(system)
     engine.start(*engine.reset_of(system))
     for make_attempt, steps in walk.attempts:
         if record.need.met or record.found is not None:
