@@ -97,8 +97,9 @@ class Program:
 
     def close(self) -> None:
         """Ask the program to exit, and see to it."""
-        if self._child is not None:
-            self._child.leave(protocol.line_of({"type": "close"}))
+        child = self._child
+        if child is not None:
+            child.leave(protocol.line_of({"type": "close"}))
         self._end()
 
     def _next_seed(self) -> dict[str, int]:
@@ -112,7 +113,8 @@ class Program:
 
     def _stepped(self, answer: dict[str, Any]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         flags = protocol.flag_of(answer, "terminated"), protocol.flag_of(answer, "truncated")
-        return protocol.observation_of(answer), protocol.reward_of(answer), *flags, self._info(answer)
+        info = {} if flags[0] else self._info(answer)  # where an episode has ended, nothing is offered
+        return protocol.observation_of(answer), protocol.reward_of(answer), *flags, info
 
     def _info(self, answer: dict[str, Any]) -> dict[str, Any]:
         offered = protocol.offered_of(answer, self.actions)
@@ -157,10 +159,10 @@ class Program:
 
     def _end(self) -> None:
         """End the process, if there is one."""
-        if self._child is not None:
-            self._child.end()
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
             self._finalizer.detach()
-            self._child = None
 
 
 class Process(Stepper):
@@ -234,7 +236,7 @@ class Process(Stepper):
             return Outcome(CRASH, terminated=True)
 
     def close(self) -> None:
-        """End the program."""
+        """End the program; a reset starts it again."""
         self._program.close()
 
     def __enter__(self) -> "Process":
