@@ -29,6 +29,7 @@ from gosprl.cli.shared import (
     samples,
     summary,
 )
+from gosprl.systems.protocol import action_values
 
 
 def serve(
@@ -99,8 +100,8 @@ def _say(address: str) -> None:
 
 def _report(result: gosprl.Result | None, on_socket: bool, as_json: bool, file: Path | None, force: bool) -> bool:
     """Print and save what was collected; whether the need was met. Standard output may be the client's."""
-    if result is None:
-        err.print("no client said what the actions are; nothing was collected")
+    if result is None or not result.states:
+        err.print("no client asked what to do; nothing was collected")
         return False
     output: dict[str, Any] = outcome("serve", result)
     if as_json and on_socket:
@@ -113,9 +114,15 @@ def _report(result: gosprl.Result | None, on_socket: bool, as_json: bool, file: 
 
 
 def _values(text: str) -> Any:
-    if text.isdigit() and int(text) > 0:
-        return range(int(text))
-    names = text.split(",")
-    if "" in names or len(set(names)) < len(names):
-        raise gosprl.InputError(f"actions: expected a number, or different names with commas between, got {text!r:.80}")
-    return names
+    try:
+        given: Any = int(text)
+    except ValueError:
+        given = text.split(",")
+        if "" in given:
+            raise gosprl.InputError(
+                f"actions: expected a number, or different names with commas between, got {text!r:.80}"
+            ) from None
+    try:
+        return action_values(given)
+    except gosprl.GosprlError as error:
+        raise gosprl.InputError(str(error)) from None

@@ -114,6 +114,8 @@ def test_a_budget():
         (b"{}\n", "type: expected one of"),
         (b'{"type":"ask"}\n', "observation: expected any JSON value"),
         (b'{"type":"ask","observation":NaN}\n', "expected JSON, which has no NaN"),
+        (b'{"type":"ask","observation":"\\uD800"}\n', "expected Unicode, got half of a surrogate pair"),
+        (b'{"type":"hello","protocol":1,"actions":100001}\n', "actions: expected their number, 1 to 100,000"),
         (b'{"type":"ask","observation":0,"actions":[5]}\n', "actions: expected some of [0, 1], got 5"),
         (b'{"type":"ask","observation":0,"actions":[]}\n', "actions: expected a list of at least one"),
         (b'{"type":"ask","observation":0,"walker":"b"}\n', "walker: expected 'a': several are not served yet"),
@@ -144,3 +146,16 @@ def test_nothing_to_tell():
 def test_no_action_is_called_reset():
     with pytest.raises(gosprl.InputError, match="expected other names than 'reset'"):
         server(actions=["go", "reset"])
+
+
+@pytest.mark.parametrize("max_steps", [0, -1, 2.5])
+def test_a_budget_that_is_none(max_steps):
+    with pytest.raises(gosprl.InputError, match="max_steps: expected a whole number >= 1"):
+        server(max_steps=max_steps)
+
+
+def test_pairs_of_surrogates_are_characters():
+    served = server()
+    assert "action" in served.answer(b'{"type":"ask","observation":"\\ud83d\\ude00"}\n')
+    assert say(served, type="tell", observation="\\ud800")["ok"]  # a backslash and five letters
+    assert list(served.result().model.states)[:2] == ["\N{GRINNING FACE}", "\\ud800"]
