@@ -159,3 +159,28 @@ def test_pairs_of_surrogates_are_characters():
     assert "action" in served.answer(b'{"type":"ask","observation":"\\ud83d\\ude00"}\n')
     assert say(served, type="tell", observation="\\ud800")["ok"]  # a backslash and five letters
     assert list(served.result().model.states)[:2] == ["\N{GRINNING FACE}", "\\ud800"]
+
+
+def test_asking_again_with_another_offer():
+    """A client that comes back may find the same observation with other actions: an aliased state."""
+    served = server(actions=range(3))
+    first = say(served, type="ask", observation=0, actions=[0])
+    again = say(served, type="ask", observation=0, actions=[1, 2])
+    assert (first, again["action"] in (1, 2)) == ({"action": 0}, True)
+    assert say(served, type="ask", observation=0) == again
+    assert say(served, type="tell", observation=0)["ok"]
+    counts = served.result().counts[0]
+    assert (counts[again["action"]], counts.sum()) == (1, 1)
+
+
+def test_one_observation_too_many_changes_nothing():
+    served = server(max_states=2)
+    say(served, type="ask", observation=0)
+    say(served, type="tell", observation=1, terminated=True)
+    first = say(served, type="ask", observation=1)
+    assert "max_states: expected at most 2" in say(served, type="ask", observation=2)["error"]
+    assert say(served, type="tell", observation=0, terminated=True)["ok"]  # of the question before
+    assert "max_states: expected at most 2" in say(served, type="ask", observation=2)["error"]
+    assert "action" in say(served, type="ask", observation=0)
+    result = served.result()
+    assert (result.counts[1].tolist()[first["action"]], result.counts.sum(), result.resets) == (1, 2, 2)
