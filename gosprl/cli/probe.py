@@ -118,7 +118,8 @@ def _check(process: str, seed: int | None, timeout: float | None, log: Path | No
             kind = "[bold red]violation[/]" if finding.violation else "worth knowing"
             out.print(f"{kind}: {escape(str(finding))}", highlight=False, soft_wrap=True)
         verdict = "keeps to the protocol" if report.conforms else "breaks the protocol"
-        out.print(f"{escape(process)} {verdict} ({', '.join(f'{n:,} {name}' for name, n in made.items())})")
+        numbers = ", ".join(f"{n:,} {name}" for name, n in made.items())
+        out.print(f"{escape(process)} {verdict} ({numbers})", highlight=False, soft_wrap=True)
     raise typer.Exit(0 if report.conforms else 1)
 
 
