@@ -8,8 +8,9 @@ divided by 1 + rho, which is never above the optimum, so an imprecise plan gives
 
 The promise. On the event that all sets hold at all times, v_g(s) is at most the true distance. So with probability
 1 - delta, in the whole run, no state is given up whose true shortest expected hitting time, from the state that the
-walk was in when it was given up, with resets counted as above, is at most L. This is for unscaled sets: smaller ones (`scale` below 1) promise
-nothing, and the guarantee says so. States may be kept that are beyond L, as long as nearer ones are left.
+walk was in when it was given up, with resets counted as above, is at most L. This is for unscaled sets: smaller ones
+(`scale` below 1) promise nothing, and the guarantee says so. States may be kept that are beyond L, as long as nearer
+ones are left.
 
 One plan for many goals. The distance to a set of goals is at most that to any member, so a plan for a set G with
 v_G(s) > L certifies all of G. Two tests use this:

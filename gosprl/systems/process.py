@@ -10,7 +10,7 @@ episodes differ. After a crash the seed is another one.
 
 import shlex
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -165,6 +165,18 @@ class Program:
             self._finalizer.detach()
 
 
+class ByValue(ByContent):
+    """Observations of programs, JSON values; needs call them by tuples, since lists cannot be keys of a dict."""
+
+    def encode(self, observation: Any, info: Any = None) -> Hashable:
+        """Return the key of an observation that was read."""
+        return super().key_of(observation)
+
+    def key_of(self, shown: Any) -> Hashable:
+        """Return the key of an observation as a user writes it."""
+        return super().key_of(protocol.as_read(shown))
+
+
 class Process(Stepper):
     """A program that speaks the line protocol, as a system.
 
@@ -219,7 +231,7 @@ class Process(Stepper):
             raise type(error)(str(error) if isinstance(error, InputError) else f"{self._name()}: {error}") from None
         super().__init__(self._program, key, self._program.actions)
         if key is None:
-            self.encoder = ByContent(OBSERVATION, one_type=False)
+            self.encoder = ByValue(OBSERVATION, one_type=False)
             self._encode = self.encoder.encode
         self.last_crash = ""  # how the program last ended
 

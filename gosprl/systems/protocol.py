@@ -70,6 +70,15 @@ def message_of(line: bytes) -> dict[str, Any]:
     return message
 
 
+def as_read(value: Any) -> Any:
+    """Return a value as it is after it was written and read: tuples are lists, whole numbers ints."""
+    if isinstance(value, (list, tuple)):
+        return [as_read(part) for part in value]
+    if isinstance(value, dict):
+        return {name: as_read(part) for name, part in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def shown(line: bytes) -> str:
     """Return the beginning of a line as an error shows it."""
     text = line.rstrip(b"\r\n").decode(errors="backslashreplace")

@@ -324,3 +324,14 @@ def test_a_reset_after_close_starts_it_again():
         system.close()
         result = gosprl.collect(system, 1, seed=0)
     assert result.met
+
+
+def test_needs_call_observations_as_python_can():
+    """Lists are no keys of a dict, and 1.0 is 1."""
+    observe = 'answer["observation"] = [[request["action"], 0.5], 3.0]'
+    with Process(program(observe)) as system:
+        result = gosprl.collect(system, {((1, 0.5), 3): {0: 2}, ((0.0, 0.5), 3.0): 1, 0.0: 1}, seed=0, max_steps=100)
+    by_name = {str(result.model.states[s]): result.counts[s].tolist() for s in range(result.states)}
+    assert result.unmet["state"].tolist() == [0]  # where the walk begins: left after one step, for ever
+    assert by_name["[[1, 0.5], 3]"][0] >= 2
+    assert min(by_name["[[0, 0.5], 3]"]) >= 1
