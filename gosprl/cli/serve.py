@@ -87,7 +87,13 @@ def serve(
 
     make(1)  # what is wrong with the options is known now, not when a client has come
     server = Server(make, None if actions is None else _values(actions), max_steps)
-    heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say)
+    try:
+        heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say)
+    except gosprl.InputError:  # the address is wrong: nobody was served
+        raise
+    except BaseException:
+        _report(server.result(), socket is not None, as_json, save_to, force)
+        raise
     met = _report(server.result(), socket is not None, as_json, save_to, force)
     if heard:
         raise typer.Exit(TERMINATED if heard == signal.SIGTERM else INTERRUPTED)

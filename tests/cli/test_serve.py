@@ -94,6 +94,24 @@ def test_standard_input_and_output_are_the_clients():
     assert "met" in done.stderr
 
 
+def test_a_bug_of_ours_keeps_everything(tmp_path):
+    code = """
+from gosprl.cli import main
+from gosprl.serving import Server
+def fail(self, request):
+    raise ZeroDivisionError
+Server._result = fail
+main()
+"""
+    words = '{"type":"ask","observation":0}\n{"type":"tell","observation":0}\n{"type":"result"}\n'
+    file = tmp_path / "samples.npz"
+    command = [sys.executable, "-c", code, "serve", "--actions", "1", "--need", "9", "--out", str(file)]
+    done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, "ZeroDivisionError" in done.stderr) == (70, True)
+    with np.load(file) as saved:
+        assert saved["count"].tolist() == [1]
+
+
 @pytest.mark.parametrize("actions", [[], ["--actions", 2]])
 def test_a_client_that_leaves_at_once(actions):
     done = run("serve", "--need", 1, *actions, input="")

@@ -189,3 +189,7 @@ def test_what_only_a_cut_episode_leads_to_is_no_new_state_for_ever():
     for steps in range(200, 203):
         found = gosprl.probe(Line(9), actions=1, need=1000, horizon=3, max_steps=steps, seed=0)
         assert (found.states, found.size.late) == (4, 0)
+
+
+def test_a_probe_without_a_step_says_so():
+    assert "none was made (met), so nothing is known" in repr(gosprl.probe(Line(3), actions=1, need=0, seed=0))
