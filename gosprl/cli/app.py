@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated
 
@@ -51,6 +52,8 @@ def main() -> None:
             raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
+    if isinstance(sys.stdout, TextIOWrapper):  # a character that the terminal cannot show must not end a run
+        sys.stdout.reconfigure(errors="backslashreplace")
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, terminate)
     try:

@@ -1,6 +1,7 @@
 """The verb `gosprl probe`."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -29,6 +30,7 @@ from gosprl.cli.shared import (
     live,
     opened,
     out,
+    patience,
     print_json,
     samples,
 )
@@ -83,7 +85,7 @@ def probe(
     if strict:
         if process is None or env is not None:
             raise gosprl.InputError("strict: expected a program to check, --process COMMAND, and no ENV")
-        _check(process, seed, timeout, as_json)
+        _check(process, seed, timeout, log, as_json)
     options = declared(resets, reset_cost, horizon, max_states, unseen)
     limits: dict[str, Any] = {"max_steps": max_steps, "max_seconds": seconds, "delta": delta, "level": level}
     with (
@@ -100,12 +102,12 @@ def probe(
     raise typer.Exit(1 if found.failure else 0)
 
 
-def _check(process: str, seed: int | None, timeout: float | None, as_json: bool) -> NoReturn:
+def _check(process: str, seed: int | None, timeout: float | None, log: Path | None, as_json: bool) -> NoReturn:
     """Check a program by the rules of the protocol, and exit."""
     from gosprl.systems.conformance import check_program
-    from gosprl.systems.process import TIMEOUT, words
+    from gosprl.systems.process import words
 
-    report = check_program(words(process), seed=seed or 0, timeout=TIMEOUT if timeout is None else timeout)
+    report = check_program(words(process), seed=seed or 0, timeout=patience(timeout), log=log)
     made = {"steps": report.steps, "resets": report.resets, "starts": report.starts}
     if as_json:
         print_json(
@@ -116,7 +118,8 @@ def _check(process: str, seed: int | None, timeout: float | None, as_json: bool)
             kind = "[bold red]violation[/]" if finding.violation else "worth knowing"
             out.print(f"{kind}: {escape(str(finding))}", highlight=False, soft_wrap=True)
         verdict = "keeps to the protocol" if report.conforms else "breaks the protocol"
-        out.print(f"{escape(process)} {verdict} ({', '.join(f'{n:,} {name}' for name, n in made.items())})")
+        numbers = ", ".join(f"{n:,} {name}" for name, n in made.items())
+        out.print(f"{escape(process)} {verdict} ({numbers})", highlight=False, soft_wrap=True)
     raise typer.Exit(0 if report.conforms else 1)
 
 

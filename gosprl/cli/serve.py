@@ -29,6 +29,7 @@ from gosprl.cli.shared import (
     samples,
     summary,
 )
+from gosprl.systems.protocol import action_values
 
 
 def serve(
@@ -86,7 +87,13 @@ def serve(
 
     make(1)  # what is wrong with the options is known now, not when a client has come
     server = Server(make, None if actions is None else _values(actions), max_steps)
-    heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say)
+    try:
+        heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say)
+    except gosprl.InputError:  # the address is wrong: nobody was served
+        raise
+    except BaseException:
+        _report(server.result(), socket is not None, as_json, save_to, force)
+        raise
     met = _report(server.result(), socket is not None, as_json, save_to, force)
     if heard:
         raise typer.Exit(TERMINATED if heard == signal.SIGTERM else INTERRUPTED)
@@ -99,8 +106,8 @@ def _say(address: str) -> None:
 
 def _report(result: gosprl.Result | None, on_socket: bool, as_json: bool, file: Path | None, force: bool) -> bool:
     """Print and save what was collected; whether the need was met. Standard output may be the client's."""
-    if result is None:
-        err.print("no client said what the actions are; nothing was collected")
+    if result is None or not result.states:
+        err.print("no client asked what to do; nothing was collected")
         return False
     output: dict[str, Any] = outcome("serve", result)
     if as_json and on_socket:
@@ -113,9 +120,15 @@ def _report(result: gosprl.Result | None, on_socket: bool, as_json: bool, file: 
 
 
 def _values(text: str) -> Any:
-    if text.isdigit() and int(text) > 0:
-        return range(int(text))
-    names = text.split(",")
-    if "" in names or len(set(names)) < len(names):
-        raise gosprl.InputError(f"actions: expected a number, or different names with commas between, got {text!r:.80}")
-    return names
+    try:
+        given: Any = int(text)
+    except ValueError:
+        given = text.split(",")
+        if "" in given:
+            raise gosprl.InputError(
+                f"actions: expected a number, or different names with commas between, got {text!r:.80}"
+            ) from None
+    try:
+        return action_values(given)
+    except gosprl.GosprlError as error:
+        raise gosprl.InputError(str(error)) from None

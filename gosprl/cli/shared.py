@@ -24,6 +24,7 @@ from rich.progress import Progress, ProgressColumn, TextColumn
 from rich.table import Table
 
 import gosprl
+from gosprl import _checks
 from gosprl.progress import states_of
 
 P = ParamSpec("P")
@@ -162,16 +163,23 @@ def opened(
         return
     if settings:
         raise gosprl.InputError("set: only with ENV; arguments of a program stand in its command")
-    from gosprl.systems.process import TIMEOUT, Process
+    from gosprl.systems.process import Process
 
     assert process is not None
-    seconds = TIMEOUT if timeout is None else timeout
+    seconds = patience(timeout)
     try:
         system = Process(process, start_timeout=seconds, reset_timeout=seconds, step_timeout=seconds, log=log)
     except gosprl.GosprlError as error:
         raise gosprl.InputError(str(error)) from None
     with system:
         yield process, system
+
+
+def patience(timeout: float | None) -> float:
+    """Return the seconds that --timeout gives a program to answer in."""
+    from gosprl.systems.process import TIMEOUT
+
+    return TIMEOUT if timeout is None else _checks.positive("timeout", timeout)
 
 
 def environment(name: str, settings: list[str] | None) -> Any:

@@ -53,7 +53,7 @@ class AskTell(ABC):
         """Say to a planner that keeps accounts how far the run is."""
 
     def ask(self, s: Any, actions: Sequence[int] | None = None) -> int:
-        """Return the action to take in state s; asking again before telling gives the same answer.
+        """Return the action to take in state s; asking again before telling gives the same answer, if it is offered.
 
         Parameters
         ----------
@@ -71,11 +71,12 @@ class AskTell(ABC):
         if self._owed:
             self._owed = False
             return RESET
-        if self._asked is not None and self._asked[1] == key:
+        offered = None if actions is None else self._offer(actions)
+        if self._asked is not None and self._asked[1] == key and (offered is None or self._asked[2] in offered):
             return self._asked[2]
         if engine.attempt is None and self._finished:
             raise InputError("ask: there is nothing left to collect; look at `done` first")
-        offered = None if actions is None else self._offer(actions)
+        self._model.check_number(key)  # while nothing is changed
         self._told_offers = self._told_offers or offered is not None
         self._stop, self._by_hand, self._asked = "", True, None
         if engine.at_reset:

@@ -119,11 +119,7 @@ class StateSpace:
         """
         s = self.states.live(key)
         if s < 0:
-            if self.max_states is not None and len(self.discovered) >= self.max_states:
-                raise GosprlError(
-                    f"max_states: expected at most {self.max_states} observations, got another: "
-                    f"{self.states.shown(key)!r:.80}; give a larger max_states"
-                )
+            self.check_number(key)
             s = self._add("live", key)
             if self.resets == "anytime":
                 self._lead(int(self.rows.ptr[s + 1]) - 1, self.states.reset)
@@ -131,6 +127,15 @@ class StateSpace:
             self.discover(s)
         self.offer(s, actions)
         return s
+
+    def check_number(self, key: Any) -> None:
+        """Raise an error if an observation is one more than `max_states`."""
+        if self.max_states is None or len(self.discovered) < self.max_states or self.states.live(key) >= 0:
+            return
+        raise GosprlError(
+            f"max_states: expected at most {self.max_states} observations, got another: "
+            f"{self.states.shown(key)!r:.80}; give a larger max_states"
+        )
 
     def offer(self, s: int, actions: Sequence[int] | None) -> bool:
         """Take in which actions a discovered state offers now; whether that is something new.

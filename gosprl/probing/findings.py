@@ -133,18 +133,22 @@ def size(result: Result, log: Log) -> Size:
     """Return how much there is."""
     model, begin = result.model, int((1 - LATE) * len(log))
     live = ~model.terminal[model.rows.state] & ~model.certain & model.is_discovered[model.rows.state]
-    first = np.unique(np.concatenate([log.column("state"), log.column("next_state")[-1:]]), return_index=True)[1]
-    late = int((first > begin).sum()) if len(log) else 0
     return Size(
         states=len(model.discovered),
         actions=len(model.actions) if model.all_actions else int(model.rows.action[live].max(initial=-1)) + 1,
         pairs=int(live.sum()),
         visited=int((model.visits[live] > 0).sum()),
-        late=late,
+        late=len(_seen(log, len(log))) - len(_seen(log, begin)),
         late_steps=len(log) - begin,
         at_most=model.max_states,
         unseen=result.unseen,
     )
+
+
+def _seen(log: Log, steps: int) -> NDArray[np.int64]:
+    """Return the live states seen in so many steps; where an episode ended, or the system crashed, is none."""
+    alive = log.column("next_state")[:steps][~log.column("terminated")[:steps]]
+    return np.union1d(log.column("state")[: steps + 1], alive)
 
 
 def outcomes(model: EmpiricalModel, delta: float) -> Outcomes:

@@ -35,6 +35,8 @@ def verdicts(probe: "Probe") -> Iterator[Verdict]:
     """Yield what a probe found."""
     if probe.failure:
         yield Verdict("failure", probe.failure, "seen")
+    elif not probe.steps:
+        yield Verdict("steps", f"none was made ({probe.stop}), so nothing is known", "seen")
     if probe.steps:
         for part in (_size, _outcomes, _endings, _rewards, _offers, _history, _classes, _cost, _forecast):
             yield from part(probe)
@@ -45,7 +47,7 @@ def _size(probe: "Probe") -> Iterator[Verdict]:
     tried = "all tried" if size.visited == size.pairs else f"{size.visited:,} of them tried"
     new = f"{size.late:,} new states" if size.late > 1 else "one new state" if size.late else "no new state"
     more = ", so there may well be more" if size.late else ""
-    text = f"{size.states:,} states, {size.actions} actions, {size.pairs:,} pairs, {tried}"
+    text = f"{_states(size.states)}, {size.actions} actions, {size.pairs:,} pairs, {tried}"
     yield Verdict("states", f"{text}; {new} in the last {size.late_steps:,} steps{more}", "seen")
     if not probe.of_discovered:
         return

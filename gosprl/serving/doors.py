@@ -201,6 +201,10 @@ def _listening(address: str) -> Iterator[tuple[socket.socket, str]]:
         with _tcp(host, int(port)) as listener:
             yield listener, f"{host}:{listener.getsockname()[1]}"
         return
+    if address.isdigit():
+        raise InputError(
+            f"socket: expected 127.0.0.1:PORT or a path, got {address}; say 127.0.0.1:{address} or ./{address}"
+        )
     path = Path(address)
     with _unix(path) as listener:
         try:

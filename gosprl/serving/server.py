@@ -13,6 +13,7 @@ changes nothing.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gosprl import _checks
 from gosprl.collecting.asktell import RESET
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
@@ -44,7 +45,8 @@ class Server:
     def __init__(
         self, make: Callable[[int], Collector], actions: Sequence[Any] | None = None, max_steps: int | None = None
     ) -> None:
-        self._make, self._max_steps = make, max_steps
+        self._make = make
+        self._max_steps = None if max_steps is None else _checks.whole("max_steps", max_steps, 1)
         self._open: tuple[Any, int] | None = None  # the question that was answered with an action: observation, action
         self._walker: Any = None
         self.collector: Collector | None = None

@@ -1,15 +1,16 @@
 """Reach: which needed states are farther away than L steps, each with its own certificate (`reach=L`, GOSPRL-L).
 
 The test. Let s be the state that the walk is in, and v_g(s) the optimistic distance to g: the least expected number of
-steps over all policies and all dynamics in the confidence sets (`gosprl.planning.ssp`; endings and resets are planned
-with, and cost what they cost elsewhere). A needed state g is given up only if a certified lower bound on v_g(s) exceeds
-L. What is compared is the value of a plan divided by 1 + rho, which is never above the optimum, so an imprecise plan
-gives up too little.
+steps over all policies and all dynamics in the confidence sets (`gosprl.planning.ssp`). Ways through endings and resets
+count: a reset after an ending as one step, though the result counts none for it, a chosen one as `reset_cost` steps. A
+needed state g is given up only if a certified lower bound on v_g(s) exceeds L. What is compared is the value of a plan
+divided by 1 + rho, which is never above the optimum, so an imprecise plan gives up too little.
 
 The promise. On the event that all sets hold at all times, v_g(s) is at most the true distance. So with probability
 1 - delta, in the whole run, no state is given up whose true shortest expected hitting time, from the state that the
-walk was in when it was given up, is at most L. This is for unscaled sets: smaller ones (`scale` below 1) promise
-nothing, and the guarantee says so. States may be kept that are beyond L, as long as nearer ones are left.
+walk was in when it was given up, with resets counted as above, is at most L. This is for unscaled sets: smaller ones
+(`scale` below 1) promise nothing, and the guarantee says so. States may be kept that are beyond L, as long as nearer
+ones are left.
 
 One plan for many goals. The distance to a set of goals is at most that to any member, so a plan for a set G with
 v_G(s) > L certifies all of G. Two tests use this:

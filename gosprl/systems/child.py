@@ -1,7 +1,8 @@
 """A child process that is spoken to in lines: started, written to, read from with a time-out, ended.
 
 It gets a session of its own, so that Ctrl-C in a terminal reaches us and not it, and so that whatever it starts itself
-is ended with it. Its standard error goes to a log; the last lines are kept, for error messages.
+is ended with it; only a daemon, which leaves that session, stays. Its standard error goes to a log; the last lines are
+kept, for error messages.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from gosprl.errors import GosprlError, InputError
 from gosprl.systems.protocol import LONGEST, Violation
@@ -58,24 +60,28 @@ class Child:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.lines = 0
-        self._over = False
+        self._over = self._closing = False
+        self._ending = threading.RLock()  # another thread may close it
         self._tail = b""
         self._buffer = bytearray()
-        pipe = subprocess.PIPE
+        pipe, file = subprocess.PIPE, _opened(log)
         try:
             self._process = subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, start_new_session=True, bufsize=0
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError) as error:
+            if file is not None:
+                file.close()
             raise InputError(f"process: expected a program that can be started, got {command[0]!r}: {error}") from None
         assert self._process.stdin
         assert self._process.stdout
+        assert self._process.stderr
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self._in, False)
-        os.set_blocking(self._out, False)
+        for descriptor in (self._in, self._out, self._process.stderr.fileno()):
+            os.set_blocking(descriptor, False)
         self._readable = select.poll()
         self._readable.register(self._out, select.POLLIN)
-        self._listener = threading.Thread(target=self._listen, args=(log,), daemon=True)
+        self._listener = threading.Thread(target=self._listen, args=(file,), daemon=True)
         self._listener.start()
 
     @property
@@ -134,7 +140,7 @@ class Child:
                 searched = len(self._buffer)
                 if searched > LONGEST:
                     raise Violation(f"expected a line of at most {LONGEST:,} bytes, got {searched:,} and no end")
-            elif self._exit() is not None:  # what it has started may hold its standard output open
+            elif self._closing or self._exit() is not None:  # what it has started may hold its standard output open
                 if not self._readable.poll(0):
                     raise self._end_of_pipe()
             elif left <= 0:
@@ -160,6 +166,8 @@ class Child:
 
     def _end_of_pipe(self) -> Exception:
         """Return what to raise if nothing more can be read or written: how it ended, or that it did not."""
+        if self._closing:  # by another thread: the program did not end by itself
+            return GosprlError("it was closed before it answered")
         if how := self._how_ended(GRACE):
             return Ended(how)
         return Violation("expected answers until the program exits, but it closed its standard input or output")
@@ -171,7 +179,9 @@ class Child:
             return ""
         if result.si_code == os.CLD_EXITED:
             return f"it exited with status {result.si_status}"
-        return f"it was ended by the signal {signal.Signals(result.si_status).name}"
+        number = result.si_status
+        known = {one.value: one.name for one in signal.Signals}  # real-time signals have no names
+        return f"it was ended by the signal {known.get(number, number)}"
 
     def _exit(self, timeout: float = 0.0) -> "os.waitid_result | None":
         """Return how it ended, None if it runs. Its number stays reserved until `end`: no signal can hit another."""
@@ -189,30 +199,33 @@ class Child:
 
     def leave(self, farewell: bytes) -> str:
         """Say a last line, and give it a moment to exit before it is ended; how it took that, in words."""
-        if self._over:
-            return ""
-        with contextlib.suppress(OSError):
-            os.write(self._in, farewell)
-        self._close_input()
-        how = self._how_ended(GRACE)
-        if not how:
-            self._signal(signal.SIGTERM)
-            self._exit(GRACE)
-        self.end()
-        return how or f"it still ran after {GRACE:g} s"
+        with self._ending:
+            if self._over:
+                return ""
+            self._closing = True
+            with contextlib.suppress(OSError):
+                os.write(self._in, farewell)
+            self._close_input()
+            how = self._how_ended(GRACE)
+            if not how:
+                self._signal(signal.SIGTERM)
+                self._exit(GRACE)
+            self.end()
+            return how or f"it still ran after {GRACE:g} s"
 
     def end(self) -> None:
-        """End it at once; nothing that it started stays."""
-        if self._over:
-            return
-        self._over = True
-        process = self._process
-        assert process.stdout
-        self._close_input()
-        self._signal(signal.SIGKILL)
-        process.wait()
-        self._listener.join(GRACE)
-        process.stdout.close()
+        """End it at once, and what it started in its session."""
+        with self._ending:
+            if self._over:
+                return
+            self._over = self._closing = True
+            process = self._process
+            assert process.stdout
+            self._close_input()
+            self._signal(signal.SIGKILL)
+            process.wait()
+            self._listener.join(GRACE)
+            process.stdout.close()
 
     def _close_input(self) -> None:
         assert self._process.stdin
@@ -224,14 +237,31 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
-    def _listen(self, log: Path | None) -> None:
-        """Pass its standard error on, until it ends."""
+    def _listen(self, file: BinaryIO | None) -> None:
+        """Pass its standard error on, until it ends; a daemon may hold it open for longer than that."""
         stream = self._process.stderr
         assert stream
-        with contextlib.ExitStack() as stack, contextlib.suppress(OSError, ValueError):
-            stack.enter_context(stream)
-            file = None if log is None else stack.enter_context(log.open("ab", buffering=0))
-            while piece := stream.read(PIECE):
-                self._tail = (self._tail + piece)[-TAIL:]
-                if file is not None:
-                    file.write(piece)
+        ready = select.poll()
+        ready.register(stream, select.POLLIN)
+        with stream, file or contextlib.nullcontext():
+            while True:
+                over = self._over
+                if not ready.poll(TICK * 1000) and over:
+                    return
+                piece = stream.read(PIECE)
+                if piece == b"":
+                    return
+                self._note(piece or b"", file)
+
+    def _note(self, piece: bytes, file: BinaryIO | None) -> None:
+        self._tail = (self._tail + piece)[-TAIL:]
+        if file is not None:
+            with contextlib.suppress(OSError):  # a full disk must not stop the program, which would look like a crash
+                file.write(piece)
+
+
+def _opened(log: Path | None) -> BinaryIO | None:
+    try:
+        return None if log is None else log.open("ab", buffering=0)
+    except OSError as error:
+        raise InputError(f"log: expected a file that can be written, got {str(log)!r}: {error}") from None

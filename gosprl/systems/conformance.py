@@ -8,6 +8,7 @@ type, the same seed again, and the farewell. After a line that cannot be read th
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gosprl.errors import GosprlError
@@ -57,8 +58,8 @@ class _Lost(Exception):
 class Checker:
     """Asks a program, and notes what is wrong with its answers."""
 
-    def __init__(self, command: Sequence[str], timeout: float) -> None:
-        self._command, self._timeout = command, timeout
+    def __init__(self, command: Sequence[str], timeout: float, log: Path | None = None) -> None:
+        self._command, self._timeout, self._log = command, timeout, log
         self._child: Child | None = None
         self.actions: Sequence[Any] = ()
         self.findings: list[Finding] = []
@@ -69,7 +70,7 @@ class Checker:
         """Start the program and greet it."""
         self.end()
         self.starts += 1
-        self._child = Child(self._command)
+        self._child = Child(self._command, self._log)
         answer = self._ask({"type": "hello", "protocol": protocol.PROTOCOL})
         hello = self._noted("hello", answer, protocol.hello_of)
         if hello is None:
@@ -180,7 +181,9 @@ class Checker:
         self.findings.append(Finding(lines, kind, protocol.shown(line) if line else "", what, violation))
 
 
-def check_program(command: Sequence[str], steps: int = 200, seed: int = 0, timeout: float = 30.0) -> Report:
+def check_program(
+    command: Sequence[str], steps: int = 200, seed: int = 0, timeout: float = 30.0, log: Path | None = None
+) -> Report:
     """Walk a program for some steps, and report every rule of the protocol that it breaks.
 
     Parameters
@@ -193,8 +196,10 @@ def check_program(command: Sequence[str], steps: int = 200, seed: int = 0, timeo
         Of the actions, and of the program.
     timeout
         Seconds for an answer.
+    log
+        A file to which standard error is appended.
     """
-    checker, draw = Checker(command, timeout), random.Random(seed)
+    checker, draw = Checker(command, timeout, log), random.Random(seed)
     try:
         while checker.steps < steps and checker.starts < MOST_STARTS:
             try:

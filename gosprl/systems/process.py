@@ -10,7 +10,7 @@ episodes differ. After a crash the seed is another one.
 
 import shlex
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -97,8 +97,9 @@ class Program:
 
     def close(self) -> None:
         """Ask the program to exit, and see to it."""
-        if self._child is not None:
-            self._child.leave(protocol.line_of({"type": "close"}))
+        child = self._child
+        if child is not None:
+            child.leave(protocol.line_of({"type": "close"}))
         self._end()
 
     def _next_seed(self) -> dict[str, int]:
@@ -112,7 +113,8 @@ class Program:
 
     def _stepped(self, answer: dict[str, Any]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         flags = protocol.flag_of(answer, "terminated"), protocol.flag_of(answer, "truncated")
-        return protocol.observation_of(answer), protocol.reward_of(answer), *flags, self._info(answer)
+        info = {} if flags[0] else self._info(answer)  # where an episode has ended, nothing is offered
+        return protocol.observation_of(answer), protocol.reward_of(answer), *flags, info
 
     def _info(self, answer: dict[str, Any]) -> dict[str, Any]:
         offered = protocol.offered_of(answer, self.actions)
@@ -157,10 +159,22 @@ class Program:
 
     def _end(self) -> None:
         """End the process, if there is one."""
-        if self._child is not None:
-            self._child.end()
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
             self._finalizer.detach()
-            self._child = None
+
+
+class ByValue(ByContent):
+    """Observations of programs, JSON values; needs call them by tuples, since lists cannot be keys of a dict."""
+
+    def encode(self, observation: Any, info: Any = None) -> Hashable:
+        """Return the key of an observation that was read."""
+        return super().key_of(observation)
+
+    def key_of(self, shown: Any) -> Hashable:
+        """Return the key of an observation as a user writes it."""
+        return super().key_of(protocol.as_read(shown))
 
 
 class Process(Stepper):
@@ -217,7 +231,7 @@ class Process(Stepper):
             raise type(error)(str(error) if isinstance(error, InputError) else f"{self._name()}: {error}") from None
         super().__init__(self._program, key, self._program.actions)
         if key is None:
-            self.encoder = ByContent(OBSERVATION, one_type=False)
+            self.encoder = ByValue(OBSERVATION, one_type=False)
             self._encode = self.encoder.encode
         self.last_crash = ""  # how the program last ended
 
@@ -234,7 +248,7 @@ class Process(Stepper):
             return Outcome(CRASH, terminated=True)
 
     def close(self) -> None:
-        """End the program."""
+        """End the program; a reset starts it again."""
         self._program.close()
 
     def __enter__(self) -> "Process":

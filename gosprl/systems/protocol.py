@@ -20,6 +20,7 @@ from gosprl.errors import GosprlError
 PROTOCOL = 1
 LONGEST = 1_000_000  # bytes of a line, its end included
 DEEPEST = 64  # levels of lists and objects
+MOST_ACTIONS = 100_000  # every state discovered gets a row for each
 SHOWN = 120  # characters of a line that an error shows
 
 
@@ -64,7 +65,18 @@ def message_of(line: bytes) -> dict[str, Any]:
         raise Violation(f"{error}: {shown(line)}") from None
     if not isinstance(message, dict):
         raise Violation(f"expected a JSON object, got {shown(line)}")
+    if "\\ud" in text.lower() and not _is_text(message):
+        raise Violation(f"expected Unicode, got half of a surrogate pair: {shown(line)}")
     return message
+
+
+def as_read(value: Any) -> Any:
+    """Return a value as it is after it was written and read: tuples are lists, whole numbers ints."""
+    if isinstance(value, (list, tuple)):
+        return [as_read(part) for part in value]
+    if isinstance(value, dict):
+        return {name: as_read(part) for name, part in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def shown(line: bytes) -> str:
@@ -80,7 +92,7 @@ def hello_of(answer: Mapping[str, Any]) -> Hello:
     version = answer.get("protocol")
     if version != PROTOCOL or type(version) is not int:
         raise Violation(f"protocol: expected {PROTOCOL}, the version spoken here, got {_brief(version)}")
-    return Hello(_action_values(answer.get("actions")))
+    return Hello(action_values(answer.get("actions")))
 
 
 def observation_of(answer: Mapping[str, Any]) -> Any:
@@ -137,19 +149,28 @@ def check_id(answer: Mapping[str, Any], number: int) -> None:
         raise Violation(f"id: expected {number}, that of the request, got an answer to another: {_brief(answer)}")
 
 
-def _action_values(actions: Any) -> Sequence[Any]:
-    if type(actions) is int and actions >= 1:
+def action_values(actions: Any) -> Sequence[Any]:
+    """Return the values of actions that are given by their number or by a list of names."""
+    if type(actions) is int and 1 <= actions <= MOST_ACTIONS:
         return range(actions)
     names = isinstance(actions, list) and all(type(name) in (int, str) for name in actions)
-    if not names or not actions or len(set(actions)) < len(actions):
-        raise Violation(
-            f"actions: expected their number, at least 1, or a list of different names, got {_brief(actions)}"
-        )
+    if not names or not 1 <= len(set(actions)) == len(actions) <= MOST_ACTIONS:
+        expected = f"their number, 1 to {MOST_ACTIONS:,}, or a list of different names"
+        raise Violation(f"actions: expected {expected}, got {_brief(actions)}")
     return list(actions)
 
 
 def _brief(value: Any) -> str:
     return f"{json.dumps(value):.{SHOWN}}"
+
+
+def _is_text(message: Any) -> bool:
+    """Whether all texts of a message are Unicode: others cannot be printed or written to a file."""
+    try:
+        json.dumps(message, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _depth(text: str) -> int:

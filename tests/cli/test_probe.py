@@ -162,6 +162,33 @@ def test_a_program_that_does_not():
     assert (told["conforms"], told["findings"][0]["line"]) == (False, 1)
 
 
+def test_options_of_a_program_that_is_checked(tmp_path):
+    done = CliRunner().invoke(app, ["probe", "--process", QUEUE, "--strict", "--timeout", "-1"])
+    assert (done.exit_code, "timeout: expected a positive" in done.stderr) == (2, True)
+    noisy, log = "bash -c 'echo the lens is dirty >&2'", tmp_path / "errors.txt"
+    assert CliRunner().invoke(app, ["probe", "--process", noisy, "--strict", "--log", str(log)]).exit_code == 1
+    assert log.read_text() == "the lens is dirty\n"
+
+
+def test_what_a_terminal_cannot_show_is_escaped():
+    """A lone surrogate, as Python makes them of file names that are no UTF-8."""
+    code = """
+from contextlib import nullcontext
+from gosprl.cli import main, probe
+from gosprl.systems.stepper import Stepper
+class System:
+    def reset(self, seed=None):
+        return "\\udc80", {}
+    def step(self, action):
+        raise RuntimeError("in \\udc80")
+probe.opened = lambda *given: nullcontext(("one", Stepper(System(), None, 1)))
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "probe", "one"], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, without_notice(done.stderr)) == (1, "")
+    assert r"in \udc80" in done.stdout
+
+
 @pytest.mark.parametrize(
     "arguments", [["--strict"], ["FrozenLake-v1", "--strict"], ["x", "--process", "y", "--strict"]]
 )

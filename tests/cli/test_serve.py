@@ -94,8 +94,27 @@ def test_standard_input_and_output_are_the_clients():
     assert "met" in done.stderr
 
 
-def test_a_client_that_leaves_at_once():
-    done = run("serve", "--need", 1, input="")
+def test_a_bug_of_ours_keeps_everything(tmp_path):
+    code = """
+from gosprl.cli import main
+from gosprl.serving import Server
+def fail(self, request):
+    raise ZeroDivisionError
+Server._result = fail
+main()
+"""
+    words = '{"type":"ask","observation":0}\n{"type":"tell","observation":0}\n{"type":"result"}\n'
+    file = tmp_path / "samples.npz"
+    command = [sys.executable, "-c", code, "serve", "--actions", "1", "--need", "9", "--out", str(file)]
+    done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, "ZeroDivisionError" in done.stderr) == (70, True)
+    with np.load(file) as saved:
+        assert saved["count"].tolist() == [1]
+
+
+@pytest.mark.parametrize("actions", [[], ["--actions", 2]])
+def test_a_client_that_leaves_at_once(actions):
+    done = run("serve", "--need", 1, *actions, input="")
     assert (done.returncode, done.stdout) == (1, "")
     assert "nothing was collected" in done.stderr
 
@@ -104,6 +123,12 @@ def test_a_client_that_leaves_at_once():
     ("arguments", "words"),
     [
         (["--actions", "a,,b"], "actions: expected a number, or different names"),
+        (["--actions", "0"], "actions: expected their number, 1 to 100,000, or a list of different names, got 0"),
+        (["--actions", "-1"], "actions: expected their number"),
+        (["--actions", "1000000000"], "actions: expected their number"),
+        (["--actions", "a,b,a"], "actions: expected their number"),
+        (["--actions", "2", "--max-steps", "0"], "max_steps: expected a whole number >= 1, got 0"),
+        (["--actions", "2", "--socket", "7000"], "say 127.0.0.1:7000 or ./7000"),
         (["--actions", "a,reset"], "actions: expected other names than 'reset'"),
         (["--actions", "2", "--need", "-1"], "need: expected"),
         (["--actions", "2", "--strategy", "best"], "strategy: 'best' is not known"),
@@ -180,6 +205,8 @@ def test_sigterm_ends_a_run_and_the_program(tmp_path):
         (["riverswim6", "--timeout", "3"], "timeout, log: only with --process"),
         (["--process", "true", "--set", "a=1"], "set: only with ENV"),
         (["--process", "sleep 60", "--timeout", "0.2"], "process sleep: no answer within 0.2 s"),
+        (["--process", QUEUE, "--timeout", "0"], "timeout: expected a positive finite number, got 0.0"),
+        (["--process", QUEUE, "--log", "/nowhere/log"], "log: expected a file that can be written"),
         (["--process", QUEUE, "--known"], "known: expected one of our domains"),
     ],
 )

@@ -162,3 +162,34 @@ def test_states_that_go_on_appearing():
     assert not found.met
     assert found.forecast.high > 2 * found.forecast.low
     assert "new states in the last 60 steps" in repr(found)
+
+
+class Line:
+    """Cells 0, 1, ...; "go" leads to the next one, and from the last one to "out", where episodes end."""
+
+    def __init__(self, length):
+        self.length = length
+
+    def reset(self, seed=None):
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        self.at += 1
+        ended = self.at == self.length
+        return -1 if ended else self.at, 0.0, ended, False, {}
+
+
+def test_where_an_episode_ended_is_no_new_state():
+    for steps in range(200, 203):  # the last step ends an episode in one of them
+        assert gosprl.probe(Line(3), actions=1, need=1000, max_steps=steps, seed=0).size.late == 0
+
+
+def test_what_only_a_cut_episode_leads_to_is_no_new_state_for_ever():
+    for steps in range(200, 203):
+        found = gosprl.probe(Line(9), actions=1, need=1000, horizon=3, max_steps=steps, seed=0)
+        assert (found.states, found.size.late) == (4, 0)
+
+
+def test_a_probe_without_a_step_says_so():
+    assert "none was made (met), so nothing is known" in repr(gosprl.probe(Line(3), actions=1, need=0, seed=0))

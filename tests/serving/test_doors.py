@@ -141,7 +141,8 @@ def test_a_file_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "address", ["0.0.0.0:0", "example.org:80", "/nowhere/door", "127.0.0.1:99999999", "x" * 200, "192.168.0.1:0"]
+    "address",
+    ["0.0.0.0:0", "example.org:80", "/nowhere/door", "127.0.0.1:99999999", "x" * 200, "192.168.0.1:0", "7000"],
 )
 def test_addresses_that_are_not_served(address):
     with pytest.raises(InputError, match=r"^socket: "):

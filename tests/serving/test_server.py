@@ -114,6 +114,8 @@ def test_a_budget():
         (b"{}\n", "type: expected one of"),
         (b'{"type":"ask"}\n', "observation: expected any JSON value"),
         (b'{"type":"ask","observation":NaN}\n', "expected JSON, which has no NaN"),
+        (b'{"type":"ask","observation":"\\uD800"}\n', "expected Unicode, got half of a surrogate pair"),
+        (b'{"type":"hello","protocol":1,"actions":100001}\n', "actions: expected their number, 1 to 100,000"),
         (b'{"type":"ask","observation":0,"actions":[5]}\n', "actions: expected some of [0, 1], got 5"),
         (b'{"type":"ask","observation":0,"actions":[]}\n', "actions: expected a list of at least one"),
         (b'{"type":"ask","observation":0,"walker":"b"}\n', "walker: expected 'a': several are not served yet"),
@@ -144,3 +146,41 @@ def test_nothing_to_tell():
 def test_no_action_is_called_reset():
     with pytest.raises(gosprl.InputError, match="expected other names than 'reset'"):
         server(actions=["go", "reset"])
+
+
+@pytest.mark.parametrize("max_steps", [0, -1, 2.5])
+def test_a_budget_that_is_none(max_steps):
+    with pytest.raises(gosprl.InputError, match="max_steps: expected a whole number >= 1"):
+        server(max_steps=max_steps)
+
+
+def test_pairs_of_surrogates_are_characters():
+    served = server()
+    assert "action" in served.answer(b'{"type":"ask","observation":"\\ud83d\\ude00"}\n')
+    assert say(served, type="tell", observation="\\ud800")["ok"]  # a backslash and five letters
+    assert list(served.result().model.states)[:2] == ["\N{GRINNING FACE}", "\\ud800"]
+
+
+def test_asking_again_with_another_offer():
+    """A client that comes back may find the same observation with other actions: an aliased state."""
+    served = server(actions=range(3))
+    first = say(served, type="ask", observation=0, actions=[0])
+    again = say(served, type="ask", observation=0, actions=[1, 2])
+    assert (first, again["action"] in (1, 2)) == ({"action": 0}, True)
+    assert say(served, type="ask", observation=0) == again
+    assert say(served, type="tell", observation=0)["ok"]
+    counts = served.result().counts[0]
+    assert (counts[again["action"]], counts.sum()) == (1, 1)
+
+
+def test_one_observation_too_many_changes_nothing():
+    served = server(max_states=2)
+    say(served, type="ask", observation=0)
+    say(served, type="tell", observation=1, terminated=True)
+    first = say(served, type="ask", observation=1)
+    assert "max_states: expected at most 2" in say(served, type="ask", observation=2)["error"]
+    assert say(served, type="tell", observation=0, terminated=True)["ok"]  # of the question before
+    assert "max_states: expected at most 2" in say(served, type="ask", observation=2)["error"]
+    assert "action" in say(served, type="ask", observation=0)
+    result = served.result()
+    assert (result.counts[1].tolist()[first["action"]], result.counts.sum(), result.resets) == (1, 2, 2)

@@ -3,8 +3,11 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -146,8 +149,10 @@ def test_programs_that_cannot_be_started(tmp_path):
         ("Welcome to the simulator!", "line 1 of its output: expected a JSON object, got 'Welcome"),
         ('{"type":"hello","protocol":2,"actions":1}', "protocol: expected 1, the version spoken here, got 2"),
         ('{"type":"hello","protocol":"1","actions":1}', 'protocol: expected 1, the version spoken here, got "1"'),
-        ('{"type":"hello","protocol":1}', "actions: expected their number, at least 1, or a list"),
+        ('{"type":"hello","protocol":1}', "actions: expected their number, 1 to 100,000, or a list"),
         ('{"type":"hello","protocol":1,"actions":0}', "actions: expected their number"),
+        ('{"type":"hello","protocol":1,"actions":1000000000000}', "actions: expected their number"),
+        ('{"type":"hello","protocol":1,"actions":["\\ud800","b"]}', "expected Unicode, got half of a surrogate pair"),
         ('{"type":"hello","protocol":1,"actions":[]}', "actions: expected their number"),
         ('{"type":"hello","protocol":1,"actions":["a","a"]}', "actions: expected their number"),
         ('{"type":"hello","protocol":1,"actions":[1.5]}', "actions: expected their number"),
@@ -233,3 +238,100 @@ read line
         result = gosprl.collect(system, 100, seed=0, max_steps=8)
     states = [result.model.states[s] for s in range(result.model.num_states)]
     assert [repr(x) for x in states] == ["1", "True", "'1'", "None", "[1]", "{'a': 1, 'b': 2}"]
+
+
+# programs of a few lines: `at_step` is what they do instead of answering a step
+PROGRAM = """
+import json, os, signal, subprocess, sys, time
+for request in map(json.loads, sys.stdin):
+    kind = request["type"]
+    if kind == "close":
+        sys.exit()
+    if kind == "hello":
+        answer = {"type": "hello", "protocol": 1, "actions": 2}
+    elif kind == "reset":
+        answer = {"observation": 0}
+    else:
+        answer = {"observation": 0}
+        %s
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def program(at_step, *arguments):
+    return [sys.executable, "-c", PROGRAM % at_step, *map(str, arguments)]
+
+
+def test_a_signal_without_a_name_is_a_crash():
+    with Process(program("os.kill(os.getpid(), signal.SIGRTMIN + 2)")) as system:
+        result = gosprl.collect(system, 2, seed=0)
+    assert (result.met, result.crashes, result.steps) == (True, 4, 4)
+    assert system.last_crash == f"it was ended by the signal {signal.SIGRTMIN + 2}"
+
+
+def test_nothing_is_offered_after_an_ending():
+    with Process(program('answer |= {"terminated": True, "actions": []}')) as system:
+        result = gosprl.collect(system, 2, seed=0)
+    assert result.counts.tolist() == [[2, 2]]
+
+
+@pytest.mark.parametrize("log", ["missing/errors.txt", "."])
+def test_a_log_that_cannot_be_written(log, tmp_path):
+    """A program whose standard error nobody reads would be ended by SIGPIPE: a crash that is none of its own."""
+    with pytest.raises(InputError, match=r"^log: expected a file that can be written, got '.*': .*"):
+        Process(program("pass"), log=tmp_path / log)
+
+
+def test_a_full_disk_is_no_crash():
+    noisy = program('print("x" * 100_000, file=sys.stderr)')
+    with Process(noisy, log="/dev/full") as system:
+        result = gosprl.collect(system, 2, seed=0)
+    assert (result.met, result.crashes) == (True, 0)
+
+
+def test_an_environment_that_is_none():
+    with pytest.raises(InputError, match=r"^process: expected a program that can be started"):
+        Process(program("pass"), env={"DEPTH": 1})
+
+
+def test_a_daemon_that_outlives_a_crash_costs_neither_time_nor_descriptors(tmp_path):
+    leave = "open(sys.argv[1], \"a\").write(f\"{subprocess.Popen(['sleep', '60'], start_new_session=True).pid} \")"
+    pids = tmp_path / "pids"
+    try:
+        with Process(program(f"{leave}; sys.exit(1)", pids)) as system:
+            system.reset()
+            before, begin = (len(os.listdir("/proc/self/fd")), threading.active_count()), time.monotonic()
+            for _ in range(5):
+                assert system.step(0).state is gosprl.CRASH
+                system.reset()
+            assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+            assert time.monotonic() - begin < 4  # starting it takes some 0.05 s each; waiting for the daemon, 1 s
+    finally:
+        for pid in pids.read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def test_closing_from_another_thread_is_no_crash():
+    with Process(program("time.sleep(1.5); sys.exit(1)")) as system:
+        threading.Timer(0.3, system.close).start()
+        with pytest.raises(CollectionError, match=r"it was closed before it answered") as caught:
+            gosprl.collect(system, 1, seed=0)
+    assert (caught.value.result.steps, caught.value.result.crashes) == (0, 0)
+
+
+def test_a_reset_after_close_starts_it_again():
+    with Process(program("pass")) as system:
+        system.close()
+        result = gosprl.collect(system, 1, seed=0)
+    assert result.met
+
+
+def test_needs_call_observations_as_python_can():
+    """Lists are no keys of a dict, and 1.0 is 1."""
+    observe = 'answer["observation"] = [[request["action"], 0.5], 3.0]'
+    with Process(program(observe)) as system:
+        result = gosprl.collect(system, {((1, 0.5), 3): {0: 2}, ((0.0, 0.5), 3.0): 1, 0.0: 1}, seed=0, max_steps=100)
+    by_name = {str(result.model.states[s]): result.counts[s].tolist() for s in range(result.states)}
+    assert result.unmet["state"].tolist() == [0]  # where the walk begins: left after one step, for ever
+    assert by_name["[[1, 0.5], 3]"][0] >= 2
+    assert min(by_name["[[0, 0.5], 3]"]) >= 1
