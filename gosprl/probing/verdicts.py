@@ -176,7 +176,8 @@ def _forecast(probe: "Probe") -> Iterator[Verdict]:
         about = "much less than" if probe.cost.faster else "about"
         yield Verdict("forecast", f"{text}{resets}, {about} {_seconds(expected.seconds)}", "estimated")
         yield Verdict("", f"from {expected.how}", "estimated")
-        text = f"for {_states(round(expected.states))} and {expected.pairs:,.0f} pairs; the guarantee would be:"
+        pairs = f" and {expected.pairs:,.0f} pairs" if expected.pairs else ""  # a need of states is met by any action
+        text = f"for {_states(round(expected.states))}{pairs}; the guarantee would be:"
         if probe.aliasing.found:
             yield Verdict("", f"{text} none, since it is for Markov systems", "estimated")
         else:

@@ -193,3 +193,8 @@ def test_what_only_a_cut_episode_leads_to_is_no_new_state_for_ever():
 
 def test_a_probe_without_a_step_says_so():
     assert "none was made (met), so nothing is known" in repr(gosprl.probe(Line(3), actions=1, need=0, seed=0))
+
+
+def test_a_need_of_states_is_not_about_pairs():
+    found = gosprl.probe(gosprl.envs.make("riverswim6"), need=np.full(6, 2), max_steps=500, seed=0)
+    assert "for 6 states; the guarantee would be" in repr(found)
