@@ -1,0 +1,1 @@
+"""Runs on disk: everything that a collection observed, in order, so that nothing is lost and others can check it."""
