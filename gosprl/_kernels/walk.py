@@ -38,14 +38,14 @@ class Course(NamedTuple):
 
 
 @jit
-def walk(mdp, bernoulli, counts, ledger, course, sample, choices, uniforms, s, steps, events, threshold):
+def walk(mdp, bernoulli, counts, ledger, course, sample, choices, uniforms, s, steps, events, trace, threshold):
     """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform number a step.
 
     A step uses one of `uniforms`, two if rewards are Bernoulli, and one of `choices` if the policy is random. Writes
-    (step, unmet states) to `events` at each change. Returns (state, steps made, events written, why it stopped):
-    GOES_ON if all steps were made, NO_ROOM if the counts need a larger pool, FOREIGN if a successor is no candidate,
-    INVALID if the policy's row does not belong to the state; in the last three cases the step was not made. With FOUND
-    and FOREIGN, the next entry of `events` is (row, successor).
+    the row of each step to `trace`, and (step, unmet states) to `events` at each change. Returns (state, steps made,
+    events written, why it stopped): GOES_ON if all steps were made, NO_ROOM if the counts need a larger pool, FOREIGN
+    if a successor is no candidate, INVALID if the policy's row does not belong to the state; in the last three cases
+    the step was not made. With FOUND and FOREIGN, the next entry of `events` is (row, successor).
     """
     noted = 0
     closed = counts.scalars[CLOSED] != 0
@@ -85,6 +85,7 @@ def walk(mdp, bernoulli, counts, ledger, course, sample, choices, uniforms, s, s
             events[noted, 0] = row
             events[noted, 1] = s_next
             return s, step, noted, FOREIGN
+        trace[step] = row
         through_door = mdp.component[s] != mdp.component[s_next]
         s = s_next
         left = ledger.totals[UNMET_STATES]

@@ -5,6 +5,7 @@ what is needed is there.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from gosprl import _checks, strategies
 from gosprl.collecting.asktell import AskTell
 from gosprl.collecting.attempts import checked_attempt
 from gosprl.collecting.engine import Engine
+from gosprl.collecting.outcome import Paused
 from gosprl.collecting.paths import Paths
 from gosprl.collecting.patience import Patience
 from gosprl.collecting.planners import Report, checked_report
@@ -30,6 +32,8 @@ from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
 from gosprl.strategies.random import RandomPlanner
 from gosprl.systems import System, Tabular, as_system
+
+RENEWAL = 100_000  # steps after which a planner is replaced by a new one (`Collector._renewed`)
 
 
 class Collector(AskTell):
@@ -125,6 +129,7 @@ class Collector(AskTell):
         super().__init__(model, self.record, self.engine)
         self._rows = model.rows  # those that the planner knows
         self.attempts = 0
+        self._renew_at = RENEWAL
         self.given_up: GivenUp | None = None
         self._stop = ""
         self._given: Any = None  # the system as the user gave it
@@ -214,6 +219,8 @@ class Collector(AskTell):
                 report(last=True)
                 self._stop = self._why(engine.interrupted)
                 self.report()  # here, where an error keeps what was collected
+            except Paused:
+                record.flush()
             except KeyboardInterrupt:
                 engine.break_off()
                 self._stop = "interrupted"
@@ -334,6 +341,8 @@ class Collector(AskTell):
         if engine.broken:
             planner.restart()
             engine.broken = False
+        if record.steps >= self._renew_at:
+            planner = self._renewed(planner)
         if self._waits_for_resets():
             engine.begin(RandomPlanner(self._model).attempt(engine.state, record.steps + 1))
             return True
@@ -349,6 +358,64 @@ class Collector(AskTell):
         engine.begin(checked_attempt(answer, self._model))
         self.attempts += answer.horizon > 1
         return True
+
+    def _renewed(self, planner: Planner) -> Planner:
+        """Return a new planner in the place of this one, which is told only what can be stored.
+
+        Every run does that at the same numbers of steps, kept on disk or not: a run that is resumed from there makes
+        the same steps as one that was never interrupted.
+        """
+        self._renew_at = (self.record.steps // RENEWAL + 1) * RENEWAL
+        memory = planner.remember()
+        if memory is None:
+            return planner
+        self.planner = new = self._begin_planner()
+        new.recall(memory)
+        if self.record.journal is not None:
+            self.record.journal.checkpoint(partial(self._remember, memory))
+        return new
+
+    def _remember(self, of_planner: dict[str, Any]) -> dict[str, Any] | None:
+        of_requirement = self.record.need.requirement.remember()
+        if of_requirement is None:
+            return None
+        return {
+            "attempts": self.attempts,
+            "renew at": self._renew_at,
+            "start": self._start,
+            "planner": of_planner,
+            "requirement": of_requirement,
+            "record": self.record.remember(),
+            "engine": self.engine.remember(),
+        }
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Be as the collector was when its planner was renewed and this was saved; its counts are there already."""
+        self.attempts, self._renew_at, self._start = memory["attempts"], memory["renew at"], memory["start"]
+        self.record.need.requirement.recall(memory["requirement"])
+        self.record.recall(memory["record"])
+        self._rows = self._model.rows
+        self.planner = self._begin_planner()
+        self.planner.recall(memory["planner"])
+        self.engine.recall(memory["engine"])
+
+    def take_up(self, system: System, *, where_it_was: bool) -> None:
+        """Go on with another system in the place of the one walked so far, from the next `walk` without a system.
+
+        Parameters
+        ----------
+        where_it_was
+            Whether the system is in the state where the walk is. Otherwise it is reset first; where an episode has
+            just ended, it is reset anyway.
+        """
+        engine = self.engine
+        self.engine.components = self._paths.look_at(system)
+        self._given = self._system = system
+        if not where_it_was:
+            system.seed(self._system_rng)
+            if engine.state is not None and not engine.at_reset:
+                engine.break_off()
+                engine.state = None
 
     def _waits_for_resets(self) -> bool:
         """Whether only resets are missing, and no action leads there: episodes end by the clock alone."""

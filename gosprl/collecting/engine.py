@@ -7,14 +7,14 @@ that are stepped through and ask/tell call these methods one by one; a `TabularM
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gosprl import _checks
 from gosprl.collecting import rules
-from gosprl.collecting.outcome import Outcome, Start
+from gosprl.collecting.outcome import Outcome, Paused, Start
 from gosprl.collecting.record import Record
 from gosprl.collecting.rules import INVALID_ROW
 from gosprl.errors import GosprlError, InputError
@@ -55,6 +55,20 @@ class Engine:
         self._offered: Sequence[int] | None = None  # the actions offered now, in a state that does not always do that
         self._moved = False  # whether the attempt made a transition, be it a reset
         self._rows_of_policy = True
+
+    def remember(self) -> dict[str, Any]:
+        """Return what a new engine has to `recall` between two attempts: JSON values."""
+        stream = self.rng.bit_generator.state
+        numbers = {name: str(number) for name, number in stream["state"].items()}  # of 128 bits
+        return {"state": self.state, "age": self.age, "rng": {**stream, "state": numbers}}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Be where the engine was that remembered this."""
+        stream = memory["rng"]
+        numbers = {name: int(number) for name, number in stream["state"].items()}
+        self.rng.bit_generator.state = {**stream, "state": numbers}
+        self.age, self.broken, self.attempt = memory["age"], False, None
+        self._come_to(memory["state"], self.record.model.offered(memory["state"]))
 
     def begin(self, attempt: Attempt) -> None:
         """Follow this attempt from now on; it must have been checked (`checked_attempt`)."""
@@ -183,10 +197,18 @@ class Engine:
             expected, got = f"probabilities of the rows {begin}..{end - 1} of state {s}", str(policy[begin:end])
         return InputError(f"attempt.policy: expected {expected}, got {got}")
 
-    def arrive(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None = None) -> None:
+    def arrive(
+        self,
+        row: int,
+        key: Any,
+        reward: float,
+        terminated: bool,
+        actions: Sequence[int] | None = None,
+        truncated: bool = False,
+    ) -> None:
         """Write a step by `row` to an observation, and end the attempt if that is a reason to."""
         s, record = self.state, self.record
-        s_next = record.step(row, key, reward, terminated, actions)
+        s_next = record.step(row, key, reward, terminated, actions, truncated)
         self._come_to(s_next, actions)
         self.made += 1
         self.age += 1
@@ -246,8 +268,10 @@ class Engine:
 
     def follow(self, system: "System", steps: int) -> None:
         """Step through a system until the attempt ends, or for at most `steps` steps."""
-        model = self.record.model
+        model, journal = self.record.model, self.record.journal
         while self.attempt is not None:
+            if journal is not None and journal.due:
+                journal.sync(system)
             if model.terminal[self.state]:
                 self.reset(*self.reset_of(system))
             elif steps == 0 or self.interrupted:
@@ -266,12 +290,14 @@ class Engine:
         s, self.state = self.state, None  # not known while the system is at work
         outcome = self._checked(system.step(int(self.record.model.rows.action[row])), system)
         self.state = s
+        # the age of an episode is counted in `arrive`
+        cut_off = not outcome.terminated and (outcome.truncated or self.age + 1 >= self.horizon)
         try:
-            self.arrive(row, outcome.state, as_number(outcome.reward), outcome.terminated, outcome.actions)
+            self.arrive(row, outcome.state, as_number(outcome.reward), outcome.terminated, outcome.actions, cut_off)
         except GosprlError:  # the step is refused, but made: the walk is elsewhere, perhaps in another episode
             self.state = None
             raise
-        if not outcome.terminated and (outcome.truncated or self.age >= self.horizon):
+        if cut_off:
             self.state = None
             self.start(*self.reset_of(system), by_reset=True)
             self.record.resets += 1
@@ -286,7 +312,11 @@ class Engine:
     def reset_of(self, system: "System") -> tuple[Any, Sequence[int] | None]:
         """Reset a system; (key of the observation, the actions offered), after checking it."""
         before, self.state = self.state, None
-        answer = system.reset()
+        try:
+            answer = system.reset()
+        except Paused:
+            self.state = before
+            raise
         key, actions = answer if isinstance(answer, Start) else (answer, None)
         key = self._key(key, system, "reset()")
         self.state = before

@@ -130,6 +130,11 @@ class Need:
         """The credit of all needed samples so far."""
         return float(self.ledger.credit[0])
 
+    def clear_credit(self) -> None:
+        """Let no sample have a credit, and the sum be 0: another planner keeps accounts from now on."""
+        self.credit_at[:] = 0.0
+        self.ledger.credit[0] = 0.0
+
     @property
     def met(self) -> bool:
         """Whether nothing is missing, except what was waived."""
@@ -167,6 +172,13 @@ class Need:
         """Ask nothing of these states any more, for the reasons given; `asked` and `unmet` still list them."""
         self.waived.update(_checks.reasons("need.waive: states", states, self._model.rows.num_states))
         self._take(*self.taken())
+
+    def recall(self, waived: Mapping[int, str], collected: int) -> None:
+        """Take over what was waived, and how many needed samples there were, where all counts are there already."""
+        self.waived = dict(waived)
+        self._mark = -1
+        self.update()
+        self._totals[COLLECTED] = collected
 
     def move_waiver(self, before: int, now: int) -> None:
         """Let `now` stand for what is not discovered: `before` was discovered, and nothing was tested of it."""

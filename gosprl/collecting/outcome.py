@@ -19,3 +19,7 @@ class Outcome(NamedTuple):
     terminated: bool = False  # the episode ended there: the next call is `reset`
     truncated: bool = False  # the episode was cut off: the next call is `reset`, which is no transition
     actions: Sequence[int] | None = None  # indices of the actions offered in the next state; None: all
+
+
+class Paused(Exception):
+    """Raised by `reset` of a system that cannot say yet where it begins: nothing was done, it may be called again."""

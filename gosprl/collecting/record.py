@@ -1,18 +1,20 @@
 """Record: the one writer of what happens in a run.
 
-Every event of a run passes here, in this order: the counts of the model, the need, the curve. Systems that are stepped
+Every event of a run passes here, in this order: the journal if there is one, the counts of the model, the need, the
+curve. Systems that are stepped
 through hand over one event at a time; these are buffered, since a call into compiled code costs as much as several
 steps. A compiled walk counts its steps itself, with the same kernel, and hands over the rest in one call.
 """
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED, Journal
 from gosprl.collecting.need import Need
 from gosprl.collecting.requirements import Requirement
 from gosprl.errors import GosprlError, InputError
@@ -46,6 +48,11 @@ class Record:
         A reward above it is `found`.
     rewards
         The least and the largest reward allowed.
+
+    Attributes
+    ----------
+    journal
+        Takes every event before it is counted; None: the run is not kept.
     """
 
     def __init__(
@@ -58,6 +65,7 @@ class Record:
         self.model = model
         self.need = Need(model, requirement)
         self.threshold, self.rewards = threshold, rewards
+        self.journal: Journal | None = None
         self.found: Found | None = None
         self.steps, self.resets = 0, 0  # resets after the first, which begins the run
         self.quits = 0  # resets that were chosen
@@ -74,11 +82,39 @@ class Record:
         if self.need.update():
             self.curve.append((self.steps, self.need.proportion_met))
 
+    def remember(self) -> dict[str, Any]:
+        """Return what a new record has to `recall`, besides the counts: JSON values."""
+        return {
+            "steps": self.steps,
+            "resets": self.resets,
+            "quits": self.quits,
+            "curve": [list(point) for point in self.curve],
+            "found": None if self.found is None else list(self.found),
+            "collected": self.need.collected,
+            "waived": [[s, why] for s, why in self.need.waived.items()],
+        }
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Be as the record that remembered this; everything is counted already."""
+        self.need.recall(dict(memory["waived"]), memory["collected"])
+        self._used, self.looked_for = self.model.states.used, False
+        self.steps, self.resets, self.quits = memory["steps"], memory["resets"], memory["quits"]
+        self.curve = [(step, proportion) for step, proportion in memory["curve"]]
+        self.found = None if memory["found"] is None else Found(*memory["found"])
+
     def waive(self, states: dict[int, str]) -> None:
         """Ask nothing of these states any more, for the reasons given."""
         self.need.waive(states)
 
-    def step(self, row: int, key: Any, reward: float, terminated: bool, actions: Sequence[int] | None = None) -> int:
+    def step(
+        self,
+        row: int,
+        key: Any,
+        reward: float,
+        terminated: bool,
+        actions: Sequence[int] | None = None,
+        truncated: bool = False,
+    ) -> int:
         """Write one step, and return the state it led to: for an ending, the reset.
 
         Parameters
@@ -87,8 +123,8 @@ class Record:
             The row that was taken.
         key
             Stands for the observation that it led to (`EmpiricalModel.locate`).
-        reward, terminated
-            What came with it.
+        reward, terminated, truncated
+            What came with it; being cut off is no part of the transition, but of the journal.
         actions
             The actions offered there; None: all.
         """
@@ -104,7 +140,7 @@ class Record:
             s_next = self.arrive_at(key, actions)
         elif actions is not None or model.masked:
             self.offer(s_next, actions)
-        self._note_step(row, s_next, reward)
+        self._note_step(row, s_next, reward, TRUNCATED if truncated else 0)
         return s_next
 
     def _end(self, row: int, key: Any, reward: float) -> int:
@@ -120,7 +156,7 @@ class Record:
         final = model.final(key)
         self._take_size()
         model.check(row, final)
-        self._note_step(row, final, reward)
+        self._note_step(row, final, reward, TERMINATED | (CRASHED if key is CRASH else 0))
         self.pass_by(int(model.rows.ptr[final]), model.states.reset)
         return model.states.reset
 
@@ -129,6 +165,8 @@ class Record:
         self._make_room(actions)
         s = self.model.locate(key, actions)
         self._take_size()
+        if self.journal is not None:
+            self.journal.offer(s, actions)
         self.need.take_offered(s)
         return s
 
@@ -137,9 +175,13 @@ class Record:
         self._make_room(actions)
         if self.model.offer(s, actions):
             self.need.take_offered(s)
+        if self.journal is not None:
+            self.journal.offer(s, actions)
 
     def reset(self, s: int) -> None:
         """Write that a reset led to s: a sample of the law of the start, but no step."""
+        if self.journal is not None:
+            self.journal.reset(s)
         reset = self.model.states.reset
         if reset >= 0:
             self.pass_by(int(self.model.rows.ptr[reset]), s)
@@ -195,10 +237,12 @@ class Record:
         fresh, visits = self._fresh, self.model.counts.visits[begin:end].tolist()
         return [n + fresh.get(row, 0) for row, n in enumerate(visits, begin)] if fresh else visits
 
-    def _note_step(self, row: int, s_next: int, reward: float) -> None:
+    def _note_step(self, row: int, s_next: int, reward: float, flags: int = 0) -> None:
         low, high = self.rewards
         if not low <= reward <= high:
             raise self._bad_reward(row, reward)
+        if self.journal is not None:
+            self.journal.step(row, s_next, reward, flags)
         self.steps += 1
         self._note(row, s_next, reward)
         if reward > self.threshold and self.found is None:
@@ -215,16 +259,38 @@ class Record:
         """Count what was noted."""
         if not self._pending:
             return
-        from gosprl import _kernels
-
         rows, s_next, rewards, steps = (np.array(part) for part in zip(*self._pending, strict=True))
         self._pending.clear()
         self._fresh.clear()
+        self._count(rows, s_next.astype(np.int32), rewards.astype(float), steps)
+
+    def recount(
+        self,
+        rows: NDArray[np.int64],
+        s_next: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        are_steps: NDArray[np.bool_],
+    ) -> None:
+        """Count transitions [n] that a journal already has; those that are no steps lead to the reset or from there."""
+        steps = self.steps + np.cumsum(are_steps)
+        if len(rows):
+            self.steps = int(steps[-1])
+            self._count(rows, s_next.astype(np.int32), rewards, steps)
+
+    def _count(
+        self,
+        rows: NDArray[np.int64],
+        s_next: NDArray[np.int32],
+        rewards: NDArray[np.float64],
+        steps: NDArray[np.int64],
+    ) -> None:
+        from gosprl import _kernels
+
         events = np.empty((len(rows), 2), dtype=np.int64)
         done = noted = 0
         while done < len(rows):
             done, noted = _kernels.note_many(
-                *(self.model.counts, self.need.ledger, rows, s_next.astype(np.int32), rewards.astype(float), steps),
+                *(self.model.counts, self.need.ledger, rows, s_next, rewards, steps),
                 *(events, done, noted),
             )
             if done < len(rows):

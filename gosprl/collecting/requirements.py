@@ -54,6 +54,17 @@ class Requirement(ABC):
         [m] int64, the rows whose need, or whose state's need, changed; None if any may have: that costs O(R).
         """
 
+    def remember(self) -> dict[str, Any] | None:
+        """Return what a new requirement has to `recall` to ask for the same, besides the counts: JSON values.
+
+        None, the default: that is not known. A run with such a requirement is resumed by following its log from the
+        beginning. An empty dict: its needs are a function of the counts.
+        """
+        return None
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Ask for the same as the requirement that remembered this; called once, before `update` sees the counts."""
+
     def resize(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
         """Take over the model's number of states and rows: it has got more of them.
 
@@ -88,6 +99,10 @@ class Fixed(Requirement):
     def __init__(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         self.pair, self.state = pair, state
 
+    def remember(self) -> dict[str, Any]:
+        """Return nothing: the need never changes."""
+        return {}
+
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Nothing changes."""
         return NO_ROWS
@@ -104,6 +119,10 @@ class Discovered(Requirement):
         self.state = np.zeros(model.rows.num_states, dtype=np.int64)
         self._with_need = 0  # states
         self._seen = 0  # entries of `model.discovered` taken into account
+
+    def remember(self) -> dict[str, Any]:
+        """Return nothing: the counts say what was discovered."""
+        return {}
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add the states discovered since the last call, and what is offered only now."""
@@ -178,6 +197,10 @@ class ByObservation(Requirement):
         for key, wanted in self.need.items():
             for action in wanted if isinstance(wanted, Mapping) else ():
                 _action(key, action, model.num_actions)
+
+    def remember(self) -> dict[str, Any]:
+        """Return nothing: the counts say what was discovered."""
+        return {}
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Ask for samples of the states discovered since the last call, and go on looking for the others."""

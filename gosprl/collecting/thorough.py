@@ -5,6 +5,9 @@ At level delta, a pair visited n times has successors never seen of a total prob
 as many as bring its cap down to `unseen`, if no new successor appears until then; if one does, more.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +42,14 @@ class Thorough(Requirement):
         self._least = np.zeros(len(model.rows), dtype=np.int64)  # [R] by the caps alone
         self._known = np.zeros(model.rows.num_states, dtype=bool)  # [S] states taken into account
         self._seen = 0  # entries of `model.discovered` taken into account
+
+    def remember(self) -> dict[str, Any] | None:
+        """Return what the other requirement remembers: what the caps ask for is a function of the counts."""
+        return self.asked.remember()
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Let the other requirement recall this."""
+        self.asked.recall(memory)
 
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Ask for more of the rows that changed, where that is needed, and of those discovered."""

@@ -167,6 +167,10 @@ class StateSpace:
         _kernels.touch_many(self._counts, np.arange(begin, end))
         return True
 
+    def offered(self, s: int) -> Sequence[int] | None:
+        """Return what a state last offered; None: all actions, or that was not said."""
+        return self._offers.get(s)
+
     def knows_offer(self, s: int) -> bool:
         """Whether it is known what a state offers: it was said, and always the same."""
         return s in self._offers and s not in self.aliased

@@ -72,6 +72,18 @@ class Planner(ABC):
         arrays for every attempt.
         """
 
+    def remember(self) -> dict[str, Any] | None:
+        """Return what a new planner of the strategy has to `recall` to take the place of this one: JSON values.
+
+        Counts, need and random numbers are not part of it. From time to time every run replaces its planner in this
+        way, so that an interrupted run can be resumed without all its history (`gosprl.runs`). None, the default: this
+        planner cannot be replaced; such a run is resumed by following its log from the beginning.
+        """
+        return None
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take the place of the planner that remembered this; called once, before the first attempt."""
+
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
         """Record the total steps and needed samples so far; not `walked`: they were observed outside of attempts."""
 

@@ -14,7 +14,7 @@ An attempt k, started in state s at time t_k:
 GOSPRL-L gives up needed states that are too far away: see `gosprl.strategies.reach`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -224,6 +224,32 @@ class GosprlPlanner(Planner):
         if self.reach is not None:
             self.reach.resize()
         self.restart()
+
+    def remember(self) -> dict[str, Any]:
+        """Return what was given up, the tries of single goals, and numbers of work; plans are made anew."""
+        work, history = self.work, self._history
+        single = bool(history.tried.any())
+        return {
+            "given up": [[s, why] for s, why in self._given_up.items()],
+            "threshold fired": self._threshold_fired,
+            "tried": history.tried.tolist() if single else [],
+            "succeeded": history.succeeded.tolist() if single else [],
+            "plans": self._plans,
+            "rows told": self._rows_told,
+            "earlier": {name: int(work[name]) for name in self._earlier},
+            "reach": None if self.reach is None else self.reach.remember(),
+        }
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on after the planner that remembered this."""
+        self._given_up = {int(s): why for s, why in memory["given up"]}
+        self._threshold_fired = memory["threshold fired"]
+        tried = len(memory["tried"])
+        self._history.tried[:tried], self._history.succeeded[:tried] = memory["tried"], memory["succeeded"]
+        self._plans, self._rows_told = memory["plans"], memory["rows told"]
+        self._earlier = dict(memory["earlier"])
+        if self.reach is not None:
+            self.reach.recall(memory["reach"])
 
     def restart(self) -> None:
         """Forget the attempt that ended."""

@@ -24,6 +24,7 @@ constant factor. Practical samples can only narrow the sets that certified attem
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -156,7 +157,8 @@ class GuardedPlanner(Planner):
         self._counted = (0, need.collected)  # steps and samples at the last call of `account`
         self._mode: int | None = None  # of the last attempt: PRACTICAL or CERTIFIED
         self._until: tuple[int, int] | None = None  # certified attempts continue until (samples, T_c) reach these
-        self._computed = -need.credit  # sum of v_j - 1 over the episodes whose v_j was computed for one state
+        need.clear_credit()
+        self._computed = 0.0  # sum of v_j - 1 over the episodes whose v_j was computed for one state
         self._valued_at = -1  # samples when that was last done
         self._values: Workspace | None = None  # plans that value all states
         self._valued_goals = (-1, -1)  # (unmet states, version) of the need when all states were last valued
@@ -179,6 +181,33 @@ class GuardedPlanner(Planner):
         self.certified.resize()
         self.practical.resize()
         self._values, self._limit, self._valued_goals = None, None, (-1, -1)
+
+    def remember(self) -> dict[str, Any] | None:
+        """Return the account, and what both planners remember; states are valued anew."""
+        certified, practical = self.certified.remember(), self.practical.remember()
+        if practical is None:
+            return None
+        samples = self.need.collected
+        return {
+            "steps": list(self._steps),
+            "counted": list(self._counted),
+            "mode": self._mode,
+            "until": None if self._until is None else list(self._until),
+            "computed": self._computed + self.need.credit,
+            # an episode that was credited when it began is not credited again
+            "valued at": samples if self._valued_samples < samples else self._valued_at,
+            "warned": self._warned,
+            "certified": certified,
+            "practical": practical,
+        }
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on with the account of the planner that remembered this."""
+        self._steps, self._counted = list(memory["steps"]), tuple(memory["counted"])
+        self._mode, self._until = memory["mode"], None if memory["until"] is None else tuple(memory["until"])
+        self._computed, self._valued_at, self._warned = memory["computed"], memory["valued at"], memory["warned"]
+        self.certified.recall(memory["certified"])
+        self.practical.recall(memory["practical"])
 
     @property
     def may_give_up(self) -> bool:

@@ -20,6 +20,7 @@ With known dynamics nothing is learnt: paths and prices are those of the true dy
 """
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -164,6 +165,18 @@ class PracticalPlanner(Planner):
         self._paths.resize()
         if self._reach is not None:
             self._reach.resize()
+
+    def remember(self) -> dict[str, Any]:
+        """Return numbers of work and what was given up; paths and prices are planned anew."""
+        reach = None if self._reach is None else self._reach.remember()
+        return {"programs": self.programs, "warned": self._warned, "paths": self._paths.remember(), "reach": reach}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on after the planner that remembered this."""
+        self.programs, self._warned = memory["programs"], memory["warned"]
+        self._paths.recall(memory["paths"])
+        if self._reach is not None:
+            self._reach.recall(memory["reach"])
 
     @property
     def may_give_up(self) -> bool:

@@ -1,6 +1,7 @@
 """The random walk, a baseline: every existing action has the same probability."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,10 @@ class RandomPlanner(Planner):
     def guarantee(self) -> Guarantee:
         """There is none."""
         return Guarantee.none("a random walk")
+
+    def remember(self) -> dict[str, Any]:
+        """Return nothing: every attempt is a function of the counts."""
+        return {}
 
     def attempt(self, s: int, t: int) -> Attempt:
         """Return the uniform policy over the actions that are enabled so far."""

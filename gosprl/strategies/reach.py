@@ -37,6 +37,9 @@ logarithms, so this test certifies nothing: it is off by default, and a run that
 prints j before both terms; its lemma needs it before the first only.)
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -93,6 +96,14 @@ class Reach:
         """Make arrays anew: the model has more states."""
         self._space = None
         self._groups, self._singles = [], NO_GOALS
+
+    def remember(self) -> dict[str, float]:
+        """Return what a new one has to recall: the work that tests may take. Groups are listed anew."""
+        return {"credit": self._credit, "time": self._time}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on with this credit."""
+        self._credit, self._time = memory["credit"], memory["time"]
 
     def distances(self, goals: NDArray[np.bool_], t: int) -> NDArray[np.float64]:
         """Return lower bounds [S] on the optimistic distance to the nearest of `goals` [S], at time t."""

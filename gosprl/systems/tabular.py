@@ -79,19 +79,23 @@ class Tabular(System):
         while True:
             now = min(steps, attempt.horizon - engine.made, BLOCK)
             uniforms = self._look_ahead(self._each * now)
-            events = np.empty((now + 1, 2), dtype=np.int64)
+            events, trace = np.empty((now + 1, 2), dtype=np.int64), np.empty(now, dtype=np.int64)
             before = engine.rng.bit_generator.state if random else None
             choices = engine.rng.random(now) if random else _NO_NUMBERS
             s, walked, noted, code = _kernels.walk(
                 *(dynamics, self._each == 2, model.counts, record.need.ledger, course, attempt.sample),
-                *(choices, uniforms, engine.state, now, events, record.threshold),
+                *(choices, uniforms, engine.state, now, events, trace, record.threshold),
             )
             self._ahead = self._ahead[self._each * walked :]
             self._state = int(s)
             if before is not None and walked < now:  # give back the choices not made
                 engine.rng.bit_generator.state = before
                 engine.rng.random(walked)
+            if record.journal is not None:
+                record.journal.walk(trace[:walked], int(s), self._rewards_of(trace[:walked], uniforms))
             engine.walked(int(s), walked, events[:noted])
+            if record.journal is not None and record.journal.due:
+                record.journal.sync(self)
             steps -= walked
             if code == _kernels.NO_ROOM:
                 model.grow(int(model.counts.length.max()))
@@ -112,6 +116,16 @@ class Tabular(System):
                 return engine.end()
             elif steps <= 0:
                 return None
+
+    def _rewards_of(self, rows: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rewards [n] of steps by `rows` [n], which used these uniform numbers."""
+        rewards = self._rewards[rows]
+        return rewards if self._each == 1 else (uniforms[1 : 2 * len(rows) : 2] < rewards).astype(float)
+
+    def go_to(self, state: int, steps: int) -> None:
+        """Be where a walk of so many steps has ended in this state; call it right after `seed`."""
+        self._state = state
+        self._rng.bit_generator.advance(self._each * steps)  # type: ignore[attr-defined]
 
     def _make_dynamics(self) -> "Dynamics":
         from gosprl._kernels import Dynamics

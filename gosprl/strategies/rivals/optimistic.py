@@ -7,7 +7,9 @@ as small as that, so the rivals get more precise plans.) A rival defines only th
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +84,14 @@ class OptimisticPlanner(Planner):
     def work(self) -> dict[str, float]:
         """Numbers of plans, all of them for all states, and of sweeps."""
         return {"plans": self.planner.plans, "full": self.planner.plans, "sweeps": self.planner.sweeps}
+
+    def remember(self) -> dict[str, Any]:
+        """Return the numbers of plans and of sweeps."""
+        return {"plans": self.planner.plans, "sweeps": self.planner.sweeps}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on counting."""
+        self.planner.plans, self.planner.sweeps = memory["plans"], memory["sweeps"]
 
     def attempt(self, s: int, t: int) -> Attempt:
         """Plan an episode."""

@@ -14,7 +14,9 @@ Discounting is planned as a shortest path: every step ends in an unknown state w
 below contain exactly this; nature is optimistic and gives the free mass to a goal.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +93,14 @@ class ZeroRMaxPlanner(Planner):
     def work(self) -> dict[str, float]:
         """Number of plans, all of them for all states."""
         return {"plans": self.space.plans, "full": self.space.plans}
+
+    def remember(self) -> dict[str, Any]:
+        """Return the number of plans."""
+        return {"plans": self.space.plans}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on counting."""
+        self.space.plans = memory["plans"]
 
     def attempt(self, s: int, t: int) -> Attempt:
         """Walk to an unknown state."""
