@@ -4,7 +4,9 @@
 what no collector can beat. Importing this registers the paper's domains as Gymnasium environments too.
 """
 
-from gosprl import applications, envs
+from typing import TYPE_CHECKING, Any
+
+from gosprl import applications, envs, runs
 from gosprl.collecting.asktell import RESET
 from gosprl.collecting.collect import collect
 from gosprl.collecting.collector import Collector
@@ -22,6 +24,9 @@ from gosprl.sets.intervals import Confidence, Intervals
 from gosprl.sets.kl import KL
 from gosprl.sets.known import Known
 from gosprl.theory.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
+
+if TYPE_CHECKING:
+    from gosprl.runs.resuming import resume
 
 __version__ = "0.2.0.dev0"
 
@@ -53,5 +58,14 @@ __all__ = [
     "fluid_limit",
     "plan",
     "probe",
+    "resume",
+    "runs",
     "ssp_diameter_bound",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `resume` when it is asked for: it needs Arrow."""
+    if name == "resume":
+        return runs.resume
+    raise AttributeError(f"module 'gosprl' has no attribute {name!r}")

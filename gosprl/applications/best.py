@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Walk, listed
+from gosprl.applications.common import Answer, Floats, Ints, Walk, kept_on_disk, listed
 from gosprl.collecting.requirements import NO_ROWS, Requirement
 from gosprl.errors import InputError
 from gosprl.guarantee import Guarantee
@@ -255,6 +255,7 @@ class BestState(Answer):
         return shown
 
 
+@kept_on_disk
 def best_state(
     system: Any,
     budget: int | None = None,
@@ -292,7 +293,7 @@ def best_state(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

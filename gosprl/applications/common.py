@@ -7,13 +7,15 @@ collection, so it can be watched, interrupted and limited to a number of steps.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import wraps
+from inspect import signature
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
-from gosprl.collecting.collect import declared
+from gosprl.collecting.collect import declared, empty_model
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.requirements import NO_ROWS, Requirement
@@ -30,10 +32,29 @@ from gosprl.systems import as_system
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 T = TypeVar("T", bound=Requirement)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SHOWN = 8  # the largest number of states that a message lists
 OF_SYSTEM = ("key", "actions")  # options that say what is walked
 OF_EPISODES = ("resets", "reset_cost", "horizon", "max_states", "unseen")  # options that declare what it is like
+
+
+def kept_on_disk(application: Callable[P, R]) -> Callable[P, R]:
+    """Return an application that takes `out`: its name and arguments are stored, so that the run can be resumed."""
+    parameters = signature(application)
+
+    @wraps(application)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs.get("out") is not None:
+            from gosprl.runs.keeping import named
+
+            bound = parameters.bind(*args, **kwargs)
+            bound.apply_defaults()
+            kwargs["out"] = named(kwargs["out"], application.__name__, bound.arguments)
+        return application(*args, **kwargs)
+
+    return wrapped
 
 
 class Rule(Requirement):
@@ -298,17 +319,31 @@ class Walk:
             check_communicating(walked.mdp)
             if rewards:
                 check_rewards(walked.mdp)
-        model = walked.model()
         given = {name: self.options[name] for name in OF_EPISODES if name in self.options}
         options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
+        out = options.pop("out", None)
         strategy = strategies.make(options.pop("strategy", "guarded"), options)
         around = declared(walked, strategy.dynamics, **given)
-        around.prepare(model)
-        rule = rule_of(model, walked.all_states and not model.growing)
         allowed = (0.0, 1.0) if rewards else ANY_REWARD
-        collector = Collector(need=rule, strategy=strategy, seed=self.seed, model=model, rewards=allowed, around=around)
-        collector.walk(walked, self.max_steps, self.progress)
-        result = collector.last_result()
+        rules: list[T] = []  # the last one is that of the run
+
+        def begin(seed: int | None) -> Collector:
+            model = empty_model(walked)
+            around.prepare(model)
+            rules.append(rule_of(model, walked.all_states and not model.growing))
+            return Collector(need=rules[-1], strategy=strategy, seed=seed, model=model, rewards=allowed, around=around)
+
+        if out is None:
+            collector = begin(self.seed)
+            collector.walk(walked, self.max_steps, self.progress)
+            result = collector.last_result()
+        else:
+            from gosprl.runs.keeping import Settings, keep
+
+            key, actions = (self.options.get(name) for name in OF_SYSTEM)
+            settings = Settings(strategy, None, around, key, actions, allowed)
+            collector, result = keep(out, begin, self.seed, walked, settings, self.max_steps, self.progress)
+        rule, model = rules[-1], collector.record.model
         if isinstance(rule, Rule):
             rule.newly_counting(model)  # the last step of a run that was cut short may have discovered a state
         return Run(rule, result, model)

@@ -33,7 +33,18 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.applications import modest
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Run, Walk, dense, num_outcomes, rounded_up
+from gosprl.applications.common import (
+    Answer,
+    Floats,
+    Ints,
+    Rule,
+    Run,
+    Walk,
+    dense,
+    kept_on_disk,
+    num_outcomes,
+    rounded_up,
+)
 from gosprl.errors import PrecisionError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.distances import OPTIMISTIC_ERROR, hitting_times, optimistic_times
@@ -275,6 +286,7 @@ def factor(epsilon: float) -> float:
     return (1 + 2 * epsilon * (1 + epsilon)) * (1 + epsilon)
 
 
+@kept_on_disk
 def estimate_diameter(
     system: Any,
     epsilon: float,
@@ -311,7 +323,7 @@ def estimate_diameter(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, num_outcomes, rounded_up
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, kept_on_disk, num_outcomes, rounded_up
 from gosprl.applications.diameter import CertifiedDiameter, ProofRule, Proved, grow, prove, without_others
 from gosprl.errors import InputError
 from gosprl.mdp.rows import Rows
@@ -311,6 +311,7 @@ class Explored(Answer):
         return np.where(np.isfinite(q[best]), rows, -1)
 
 
+@kept_on_disk
 def explore_all_goals(
     system: Any,
     epsilon: float,
@@ -358,7 +359,7 @@ def explore_all_goals(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

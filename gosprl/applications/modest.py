@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, num_outcomes, rounded_up
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, kept_on_disk, num_outcomes, rounded_up
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import NORMS, model_errors, slack
@@ -144,6 +144,7 @@ class ModelEstimate(Answer):
         ]
 
 
+@kept_on_disk
 def estimate_model(
     system: Any,
     eta: float,
@@ -185,7 +186,7 @@ def estimate_model(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

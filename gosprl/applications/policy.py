@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, num_outcomes, streams_of
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, kept_on_disk, num_outcomes, streams_of
 from gosprl.collecting.requirements import scattered
 from gosprl.mdp.rows import Rows
 from gosprl.model.empirical import EmpiricalModel
@@ -351,6 +351,7 @@ class LearntPolicy(Answer):
         ]
 
 
+@kept_on_disk
 def learn_policy(
     system: Any,
     gamma: float,
@@ -390,7 +391,7 @@ def learn_policy(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
-from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, listed, streams_of
+from gosprl.applications.common import Answer, Floats, Ints, Rule, Walk, dense, kept_on_disk, listed, streams_of
 from gosprl.applications.modest import more_samples
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import mean_intervals
@@ -67,6 +67,7 @@ class RewardEstimate(Answer):
         ]
 
 
+@kept_on_disk
 def estimate_rewards(
     system: Any,
     epsilon: float,
@@ -99,7 +100,7 @@ def estimate_rewards(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gosprl.applications.common import Answer, Walk, check_communicating, listed
+from gosprl.applications.common import Answer, Walk, check_communicating, kept_on_disk, listed
 from gosprl.collecting.collect import collect
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
@@ -62,6 +62,7 @@ class Treasure(Answer):
         return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
 
 
+@kept_on_disk
 def find_treasure(
     system: Any,
     need: ArrayLike = 1,
@@ -96,7 +97,7 @@ def find_treasure(
         True for a line on stderr, or a callable that takes a dict, as in `gosprl.collect`.
     **options
         Further arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`, `reset_cost`,
-        `horizon`, `max_states` and `unseen`.
+        `horizon`, `max_states`, `unseen` and `out`.
 
     Returns
     -------

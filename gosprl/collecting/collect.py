@@ -32,6 +32,7 @@ def collect(
     horizon: int | None = None,
     max_states: int | None = None,
     unseen: float | None = None,
+    out: Any = None,
     **options: Any,
 ) -> Result:
     """Walk a system until the samples that are needed are collected.
@@ -75,6 +76,9 @@ def collect(
     unseen
         Go on until no pair discovered, nor the reset, hides next states of a larger probability than this, at level
         delta.
+    out
+        A directory to keep the run in, so that nothing is lost; one with the same settings goes on, and `max_steps`
+        counts from its beginning. A `gosprl.runs.Out` says how often it is synced. See docs/runs.md.
     **options
         The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`. With
         `reach=L`, each state that is certified, at level delta, to be more than L steps from where the walk is may be
@@ -105,25 +109,24 @@ def collect(
                 f"use Collector({name}=..., need=...).run(system)"
             )
     walked = as_system(system, key, actions)
-    model = walked.model()
-    if not isinstance(model, EmpiricalModel):
-        raise InputError(
-            f"system: expected {type(walked).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
-        )
     chosen = strategies.make(strategy, options)
     around = declared(walked, chosen.dynamics, resets, reset_cost, horizon, max_states, unseen)
-    around.prepare(model)
-    requirement = walked.requirement(need, model)
-    collector = Collector(
-        *(None, None, requirement),
-        strategy=chosen,
-        seed=seed,
-        model=model,
-        threshold=threshold,
-        around=around,
-    )
-    collector.walk(walked, max_steps, progress)
-    result = collector.last_result()
+
+    def begin(seed: int | None) -> Collector:
+        model = empty_model(walked)
+        around.prepare(model)
+        asked = walked.requirement(need, model)
+        return Collector(need=asked, strategy=chosen, seed=seed, model=model, threshold=threshold, around=around)
+
+    if out is None:
+        collector = begin(seed)
+        collector.walk(walked, max_steps, progress)
+        result = collector.last_result()
+    else:
+        from gosprl.runs.keeping import Settings, keep
+
+        settings = Settings(chosen, threshold, around, key, actions)
+        result = keep(out, begin, seed, walked, settings, max_steps, progress)[1]
     if result.met and result.of_discovered and result.unseen > MUCH:
         warnings.warn(
             f"met for the {result.states} states discovered; {result.hidden}, so there may well be more states. "
@@ -131,6 +134,16 @@ def collect(
             stacklevel=2,
         )
     return result
+
+
+def empty_model(system: System) -> EmpiricalModel:
+    """Return the model that a system makes, after checking that it is one."""
+    model = system.model()
+    if not isinstance(model, EmpiricalModel):
+        raise InputError(
+            f"system: expected {type(system).__name__}.model() to return an EmpiricalModel, got {type(model).__name__}"
+        )
+    return model
 
 
 def declared(

@@ -4,7 +4,7 @@ A collector asks its planner for an attempt, lets the engine follow it, and when
 what is needed is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -132,6 +132,7 @@ class Collector(AskTell):
         self._renew_at = RENEWAL
         self.given_up: GivenUp | None = None
         self._stop = ""
+        self.is_torn = False  # whether Ctrl-C fell between a step and its record
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
         self._paths = Paths(self.record)
@@ -208,22 +209,17 @@ class Collector(AskTell):
                 made = record.steps + record.quits  # resets that were chosen use up the budget, too
                 last = made + min(budget, UNLIMITED - made)
                 while not (self._finished or engine.interrupted or record.steps + record.quits >= last):
-                    if engine.attempt is None and not self._new_attempt():
+                    if not self._go_on(walked, last):
                         continue
-                    walked.follow(engine, min(walked.block, last - record.steps - record.quits))
-                    record.flush()
-                    self._update_if_met()
                     if endless:
                         self._patience.warn_if_exhausted()
                     report()
                 report(last=True)
                 self._stop = self._why(engine.interrupted)
                 self.report()  # here, where an error keeps what was collected
-            except Paused:
-                record.flush()
             except KeyboardInterrupt:
                 engine.break_off()
-                self._stop = "interrupted"
+                self._stop, self.is_torn = "interrupted", True
             except Exception as error:
                 if isinstance(error, InputError) and record.steps == 0:
                     raise
@@ -231,6 +227,48 @@ class Collector(AskTell):
                 self._stop = "failed"
                 why = str(error) or type(error).__name__
                 raise CollectionError(f"the run failed after {record.steps} steps: {why}", self.result()) from error
+
+    def _go_on(self, system: System, last: int) -> bool:
+        """Follow an attempt, until `last` steps and chosen resets at most; False if there is nothing to attempt."""
+        engine, record = self.engine, self.record
+        if engine.attempt is None and not self._new_attempt():
+            return False
+        system.follow(engine, min(system.block, last - record.steps - record.quits))
+        record.flush()
+        self._update_if_met()
+        return True
+
+    def play(self, system: System | None, last: int, left: Callable[[], int]) -> None:
+        """Walk a system that was recorded, as far as its log goes.
+
+        Parameters
+        ----------
+        system
+            What to walk; None: what was walked before.
+        last
+            The number of steps and chosen resets at the end of the log.
+        left
+            Returns how many events of the log are left.
+        """
+        walked = self._chosen(system)
+        try:
+            self._take_over(system, walked)
+            idle = 0  # attempts in a row without an event: one may end where a reset is chosen
+            while left() and not self._finished and idle < 3:
+                before = left()
+                self._go_on(walked, last)
+                idle = idle + 1 if left() == before else 0
+        except Paused:
+            self.record.flush()
+
+    def conclude(self) -> None:
+        """Stop here: there is nothing left to do, or no step is allowed any more."""
+        self._stop = self._why(False)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether everything is met, what is missing was given up, or a reward found; nothing is planned to know it."""
+        return self._finished
 
     def result(self) -> Result:
         """Return what was collected so far: a snapshot, which later steps do not change."""
@@ -406,16 +444,38 @@ class Collector(AskTell):
         ----------
         where_it_was
             Whether the system is in the state where the walk is. Otherwise it is reset first; where an episode has
-            just ended, it is reset anyway.
+            just ended, it is reset anyway. It must have been given its seed.
         """
         engine = self.engine
-        self.engine.components = self._paths.look_at(system)
+        engine.components = self._paths.look_at(system)
         self._given = self._system = system
-        if not where_it_was:
-            system.seed(self._system_rng)
-            if engine.state is not None and not engine.at_reset:
-                engine.break_off()
-                engine.state = None
+        if engine.state is None:  # an episode was just cut off
+            engine.start(*engine.reset_of(system), by_reset=True)
+            self.record.resets += 1
+        elif not where_it_was and not engine.at_reset:
+            engine.break_off()
+            engine.state = None
+
+    def take_counts(self, state: int | None, start: int, age: int = 0) -> None:
+        """Begin where counts were made before, which the record has already.
+
+        Parameters
+        ----------
+        state
+            Where the walk is; None: the system has to be reset first.
+        start
+            Where everything began.
+        age
+            Steps of the episode.
+        """
+        self.record.curve.clear()
+        self.record.need.recall({}, 0)
+        self.record.update_need()
+        self._rows = self._model.rows
+        self.planner = self._begin_planner()
+        self._start, self.engine.age = start, age
+        if state is not None:
+            self.engine.put(state)
 
     def _waits_for_resets(self) -> bool:
         """Whether only resets are missing, and no action leads there: episodes end by the clock alone."""

@@ -68,7 +68,11 @@ class Engine:
         numbers = {name: int(number) for name, number in stream["state"].items()}
         self.rng.bit_generator.state = {**stream, "state": numbers}
         self.age, self.broken, self.attempt = memory["age"], False, None
-        self._come_to(memory["state"], self.record.model.offered(memory["state"]))
+        self.put(memory["state"])
+
+    def put(self, s: int) -> None:
+        """Let the walk be in a state, where it came to without this engine."""
+        self._come_to(s, self.record.model.offered(s))
 
     def begin(self, attempt: Attempt) -> None:
         """Follow this attempt from now on; it must have been checked (`checked_attempt`)."""

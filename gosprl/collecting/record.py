@@ -153,12 +153,17 @@ class Record:
                 f"resets: expected no ending with resets='never', but {what} step {self.steps + 1}; leave out resets=, "
                 "or give 'terminal'"
             )
-        final = model.final(key)
-        self._take_size()
+        final = self.end_at(key)
         model.check(row, final)
         self._note_step(row, final, reward, TERMINATED | (CRASHED if key is CRASH else 0))
         self.pass_by(int(model.rows.ptr[final]), model.states.reset)
         return model.states.reset
+
+    def end_at(self, key: Any) -> int:
+        """Return the final state of an observation, added if it is new."""
+        final = self.model.final(key)
+        self._take_size()
+        return final
 
     def arrive_at(self, key: Any, actions: Sequence[int] | None = None) -> int:
         """Return the live state of an observation, discovered if it is new."""

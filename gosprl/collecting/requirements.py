@@ -5,6 +5,7 @@ A requirement is constant within an attempt: it is updated before each, and may 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -342,10 +343,19 @@ def checked_rows(need: Requirement, rows: Any, size: int) -> NDArray[np.int64] |
     return _checks.integers(name, rows, 0, size, "rows") if rows.size else NO_ROWS
 
 
+@dataclass(frozen=True)
+class Deferred:
+    """A need that can be made only when the model is there."""
+
+    make: Callable[[EmpiricalModel], Requirement]
+
+
 def as_requirement(need: Any, model: EmpiricalModel) -> Requirement:
     """Return what `collect` takes as `need`, as a Requirement."""
     if isinstance(need, Requirement):
         return need
+    if isinstance(need, Deferred):
+        return need.make(model)
     if callable(need):
         return Computed(need, model)
     if isinstance(need, Mapping):

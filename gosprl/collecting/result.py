@@ -100,6 +100,13 @@ class Result:
         return f"a pair visited may have next states never seen, of a probability up to {self.unseen:.3g}"
 
     @property
+    def need(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What was needed at the end, of each pair [S, A] and of each state with any action [S]."""
+        S, A = self.counts.shape
+        pair, state = self._need
+        return self.model.rows.to_dense(pair)[:S, :A], state[:S]
+
+    @property
     def missing(self) -> int:
         """Samples that are still needed, in all."""
         return sum((self.unmet["needed"] - self.unmet["have"]).tolist())

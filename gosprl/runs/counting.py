@@ -33,11 +33,18 @@ class Counter:
     ----------
     events
         Events counted.
+    state
+        State of the model in which they end; the reset if an episode has just ended, None if it was cut off.
+    start
+        State in which they begin.
+    age
+        Steps since the last reset.
     """
 
     def __init__(self, record: Record, names: Names, compiled: bool, breaks: Iterable[int] = ()) -> None:
         self.record, self._names, self._compiled, self._breaks = record, names, compiled, set(breaks)
-        self.events = 0
+        self.events = self.start = self.age = 0
+        self.state: int | None = None
         self._ended = True  # whether the last event ended an episode, or there is none
         self._live: dict[int, int] = {}  # state of the model by number in the log
         self._final: dict[int, int] = {}
@@ -71,6 +78,7 @@ class Counter:
                 self._final[number] = self.record.end_at(key)
         else:
             self._live[number] = self.record.arrive_at(key, self._names.offered(number, event))
+            self.start = self._live[number] if event == 0 else self.start
 
     def _bulk(self, columns: Columns, begin: int, end: int) -> None:
         """Count events without discoveries among them, apart from the last state of the one before."""
@@ -82,7 +90,13 @@ class Counter:
         else:
             self._count_all(part)
         self.events += end - begin
+        resets = np.flatnonzero(part["flags"] & RESET)
+        self.age = end - begin - 1 - int(resets[-1]) if resets.size else self.age + end - begin
         self._ended = bool(part["flags"][-1] & (TERMINATED | TRUNCATED))
+        last = int(part["next_state"][-1])
+        self.state = last if self._compiled else self._live.get(last)
+        if self._ended:
+            self.state = self.record.model.states.reset if part["flags"][-1] & TERMINATED else None
 
     def _count_plain(self, part: Columns) -> None:
         """Count steps of a table: there are no endings, and its resets are no samples."""

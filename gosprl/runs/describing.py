@@ -44,6 +44,8 @@ def described(value: Any, system: Any = None) -> Any:
         return [described(part, system) for part in value]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {"dict": {name: described(part, system) for name, part in value.items()}}
+    if isinstance(value, Strategy):
+        return {"strategy": strategy_described(value, system)}
     if isinstance(value, TabularMDP):
         return {"table": SYSTEM if value is system else digest_of(value)}
     if type(value) in FAMILIES.values() and is_dataclass(value):
@@ -80,6 +82,8 @@ def restored(description: Any, name: str, system: Any = None) -> Any:
         return _array(description["array"], description["dtype"], name)
     if kind == "table" and isinstance(system, TabularMDP) and value in (SYSTEM, digest_of(system)):
         return system
+    if kind == "strategy":
+        return strategy_restored(value, system, {})
     if kind in FAMILIES and isinstance(value, dict):
         return FAMILIES[kind](**{part: restored(one, name) for part, one in value.items()})
     raise InputError(f"{name}: expected a description of a value, got {description!r:.80}; give it again")
@@ -147,7 +151,10 @@ def need_restored(description: Any, model: EmpiricalModel) -> Requirement:
         return Discovered(int(description["of each discovered"]), model)
     if "by key" in description:
         return ByObservation(
-            {key_of(text): dict(number) if isinstance(number, list) else number for text, number in description["by key"]},
+            {
+                key_of(text): dict(number) if isinstance(number, list) else number
+                for text, number in description["by key"]
+            },
             model,
         )
     if "of each pair" in description:

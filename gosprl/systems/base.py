@@ -1,6 +1,7 @@
 """What a collector walks on."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,16 @@ class System(ABC):
     block: int = 1000
     mdp: TabularMDP | None = None
 
+    @property
+    def name(self) -> str:
+        """What it is called in manifests and messages."""
+        return type(self).__name__
+
+    @property
+    def first_observation(self) -> int:
+        """The observation of state 0, where states are numbered as observations are."""
+        return 0
+
     @abstractmethod
     def model(self) -> EmpiricalModel:
         """Return an empty model with the system's states and actions."""
@@ -54,6 +65,19 @@ class System(ABC):
 
     def seed(self, rng: np.random.Generator) -> None:
         """Take the stream of random numbers of the run; called once, before the first reset."""
+
+    def know_actions(self, values: Sequence[Any]) -> None:
+        """Give these action values the first numbers, where only a function of the user's own knows the actions."""
+
+    def get_state(self) -> Any:
+        """Return all that decides how the system goes on, as bytes or JSON values; None, the default: it cannot tell.
+
+        A run on disk (`gosprl.runs`) whose system tells its state goes on exactly there when it is resumed.
+        """
+        return None
+
+    def set_state(self, state: Any) -> None:
+        """Go on from a state that `get_state` of a system of the same kind returned."""
 
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
         """Return what `collect(system, need)` means by `need`."""

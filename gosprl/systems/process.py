@@ -247,6 +247,11 @@ class Process(Stepper):
             self.last_crash = str(error)
             return Outcome(CRASH, terminated=True)
 
+    @property
+    def name(self) -> str:
+        """The command."""
+        return shlex.join(self.command)
+
     def close(self) -> None:
         """End the program; a reset starts it again."""
         self._program.close()

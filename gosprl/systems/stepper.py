@@ -71,6 +71,7 @@ class Stepper(System):
         self.space_size, self.first, self.numbered = self.encoder.size, self.encoder.first, self.encoder.numbered
         self._actions = Actions(_space(system, "action_space"), actions)
         self._takes_seed = isinstance(system, gymnasium.Env) or _takes_seed(system.reset)
+        self._restorable = all(callable(getattr(system, name, None)) for name in ("get_state", "set_state"))
         self._seed: int | None = None
         self._over = True  # the next call is reset
         self.steps = self.resets = 0
@@ -84,6 +85,31 @@ class Stepper(System):
     def action_values(self) -> Sequence[Any]:
         """What `step` of the system takes, by index; it grows where `num_actions` is None."""
         return self._actions.values
+
+    @property
+    def name(self) -> str:
+        """The id of an environment, or the name of its class."""
+        spec = getattr(self.system, "spec", None)
+        return spec.id if isinstance(spec, gymnasium.envs.registration.EnvSpec) else self._name()
+
+    @property
+    def first_observation(self) -> int:
+        """The smallest observation, where states are numbered as observations are."""
+        return self.first if self._indexed else 0
+
+    def know_actions(self, values: Sequence[Any]) -> None:
+        """Give these action values the first numbers, where only a function of the user's own knows the actions."""
+        for value in values:
+            self._actions.index(value)
+
+    def get_state(self) -> Any:
+        """Return what the system's own `get_state` returns, if it has that and `set_state`: bytes or JSON values."""
+        return self.system.get_state() if self._restorable else None
+
+    def set_state(self, state: Any) -> None:
+        """Let the system go on from a state."""
+        self.system.set_state(state)
+        self._over, self._seed = False, None
 
     def model(self) -> EmpiricalModel:
         """Return an empty model: of all observations of a `Discrete` space, or of those that will be discovered."""

@@ -33,6 +33,11 @@ class Tabular(System):
         self._dynamics: Dynamics | None = None  # as the compiled walk reads them
         self._each = 2 if mdp.noise == "bernoulli" else 1  # uniform numbers a step
 
+    @property
+    def name(self) -> str:
+        """The name of the MDP."""
+        return self.mdp.name
+
     def model(self) -> EmpiricalModel:
         """Return an empty model over the MDP's pairs."""
         return EmpiricalModel.over(self.mdp.rows)

@@ -1,0 +1,46 @@
+"""The certificate of a run: what was needed, what was collected, and what is promised, for others to check."""
+
+from typing import Any
+
+from gosprl.collecting.result import Result
+from gosprl.runs.describing import described_list
+
+CERTIFICATE = "certificate.json"
+
+
+def certified(result: Result, digest: str, events: int) -> dict[str, Any]:
+    """Return the certificate of a result.
+
+    Parameters
+    ----------
+    result
+        The result.
+    digest, events
+        Of the log that it was computed from.
+    """
+    guarantee = result.guarantee
+    pair, state = result.need
+    return {
+        "met": result.met,
+        "stop": result.stop,
+        "steps": result.steps,
+        "resets": result.resets,
+        "attempts": result.attempts,
+        "crashes": result.crashes,
+        "states": result.states,
+        "pairs": result.pairs,
+        "of discovered": result.of_discovered,
+        "need": {"pairs": pair.tolist(), "states": state.tolist()},
+        "counts": result.counts.tolist(),
+        "unmet": [list(entry) for entry in result.unmet.tolist()],
+        "unreachable": [[s, why] for s, why in result.unreachable.items()],
+        "unseen": result.unseen,
+        "found": None if result.found is None else list(result.found),
+        "delta": guarantee.level,
+        "guarantee": str(guarantee),
+        "strategy": result.strategy,
+        "work": {name: described_list(float(number)) for name, number in result.work.items()},
+        "seed": result.seed,
+        "events": events,
+        "log": digest,
+    }

@@ -1,0 +1,309 @@
+"""DiskJournal: writes the events of a run to its log, in a thread of its own.
+
+The walking thread only appends to a list. The writing thread takes what is there when a sync is due, or after the
+stated number of seconds, so that a system that takes an hour for a step does not keep earlier steps from the disk.
+Encoding, hashing and syncing release Python's lock, so the walk goes on meanwhile.
+
+A checkpoint is what a collector remembers where its planner was renewed (`Collector.recall`). The system's state is
+saved with the number of events before it. Both are written when these events are acknowledged.
+"""
+
+import base64
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.collecting.journal import Journal
+from gosprl.errors import GosprlError
+from gosprl.model.content import Content
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
+from gosprl.runs.files import write_json
+from gosprl.runs.keys import plain_of, text_of
+from gosprl.runs.log import RESET, LogWriter
+from gosprl.runs.names import ACTION, OFFER, STATE, Names
+from gosprl.systems.base import System
+
+KEPT = 2  # checkpoints
+BACKLOG = 4  # syncs that may wait to be written before the walk waits
+CHECKPOINTS, SYSTEM_STATE = "checkpoint", "system.json"
+
+
+class Walked(NamedTuple):
+    """A part of a compiled walk."""
+
+    rows: NDArray[np.int64]  # [n]
+    s: int  # where it ended
+    rewards: NDArray[np.float64]  # [n]
+
+
+@dataclass
+class Order:
+    """What the writing thread is to write, in this order; then it is acknowledged."""
+
+    events: list[Any] = field(default_factory=list)  # tuples (state, action, next state, reward, flags), and Walked
+    names: list[tuple[int, str, int, str, str, list[int] | None]] = field(default_factory=list)
+    checkpoint: tuple[int, dict[str, Any]] | None = None
+    state: tuple[int, Any] | None = None  # of the system
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.names or self.checkpoint or self.state)
+
+
+def _nothing() -> None:
+    pass
+
+
+class DiskJournal(Journal):
+    """Writes to the log of a run.
+
+    Parameters
+    ----------
+    directory, run
+        Where the run is, and its id.
+    writer
+        Its log, open for writing.
+    model
+        Whose states and rows events speak of.
+    names
+        What numbers stand for so far; new ones are added.
+    events, steps
+        How many there are already.
+    at
+        Number of the state in which the log ends; -1 if it is empty.
+    sync_steps, sync_seconds
+        When a sync is due.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        run: str,
+        writer: LogWriter,
+        model: EmpiricalModel,
+        names: Names,
+        events: int = 0,
+        steps: int = 0,
+        at: int = -1,
+        sync_steps: int = 100_000,
+        sync_seconds: float = 1.0,
+    ) -> None:
+        self._directory, self._run, self._writer, self._model, self._names = directory, run, writer, model, names
+        self.events, self.steps, self._at = events, steps, at
+        self.saved = steps
+        self._every, self._seconds = sync_steps, sync_seconds
+        self._numbers: list[int] = []  # of the model's states, by index
+        self._by_key = {key: number for number, key in enumerate(names.keys)}
+        self._offers: dict[int, Sequence[int] | None] = dict(names.last_offers())
+        self._freeze = Content().freeze
+        self._lock = threading.Condition()  # of what is pending; the writing thread takes it all at once
+        self._pending = Order()
+        self._asked_at, self._since = steps, time.monotonic()  # steps and time at the last sync
+        self._asked = False  # whether a sync was
+        self._last: Callable[[], None] | None = None  # what to do at the end, if that is now
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._write_all, name="gosprl journal", daemon=True)
+        self._thread.start()
+
+    @property
+    def digest(self) -> str:
+        """The digest of the whole log."""
+        return self._writer.digest
+
+    @property
+    def due(self) -> bool:  # type: ignore[override]
+        """Whether the stated steps or seconds have passed since the last sync, or writing has failed."""
+        if self._error is not None or self.steps - self._asked_at >= self._every:
+            return True
+        return self.steps > self._asked_at and time.monotonic() - self._since >= self._seconds
+
+    def _number(self, s: int) -> int:
+        """Return the number of a state of the model, a new one if its observation is new."""
+        while len(self._numbers) <= s:
+            self._numbers.append(self._number_of(len(self._numbers)))
+        return self._numbers[s]
+
+    def _number_of(self, s: int) -> int:
+        states = self._model.states
+        if s == states.reset:
+            return -1
+        key = states.key(s)
+        if key is CRASH:
+            return -1
+        if states.fixed:
+            return int(key)
+        number = self._by_key.get(key)
+        if number is None:
+            number = len(self._by_key)
+            text = text_of(key)
+            self._by_key[key] = number
+            self._pending.names.append((self.events, STATE, number, text, plain_of(states.shown(key)), None))
+        return number
+
+    def step(self, row: int, s_next: int, reward: float, flags: int) -> None:
+        """Write a step."""
+        rows = self._model.rows
+        with self._lock:
+            state, number = self._number(int(rows.state[row])), self._number(s_next)
+            self._pending.events.append((state, int(rows.action[row]), number, reward, flags))
+            self.events += 1
+            self.steps += 1
+            self._at = number
+
+    def reset(self, s: int) -> None:
+        """Write that a reset led to s."""
+        with self._lock:
+            number = self._number(s)
+            self._pending.events.append((self._at, -1, number, 0.0, RESET))
+            self.events += 1
+            self._at = number
+
+    def walk(self, rows: NDArray[np.int64], s: int, rewards: NDArray[np.float64]) -> None:
+        """Write a compiled walk."""
+        if len(rows):
+            with self._lock:
+                self._pending.events.append(Walked(rows, s, rewards))
+                self.events += len(rows)
+                self.steps += len(rows)
+                self._at = s
+
+    def offer(self, s: int, actions: Sequence[int] | None) -> None:
+        """Write which actions a state offers, if that is not what it offered last."""
+        with self._lock:
+            number, model = self._number(s), self._model
+            if not model.all_actions:
+                for index in range(len(self._names.actions), len(model.actions)):
+                    key, shown = self._freeze(model.actions[index]), plain_of(model.actions[index])
+                    self._pending.names.append((self.events, ACTION, index, text_of(key), shown, None))
+                    self._names.actions.append(key)
+            if self._offers.get(number) != actions:
+                self._offers[number] = actions
+                offered = None if actions is None else [int(a) for a in actions]
+                self._pending.names.append((self.events, OFFER, number, "null", "", offered))
+
+    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+        """Save what a collector remembers now, with the next sync."""
+        remembered = memory()
+        if remembered is not None:
+            with self._lock:
+                self._pending.checkpoint = (self.events, remembered)
+
+    def sync(self, system: System) -> None:
+        """Have everything so far written, without waiting for it; raise what has failed since the last call."""
+        self.check()
+        state = system.get_state()
+        with self._lock:
+            if state is not None:
+                self._pending.state = (self.events, state)
+            self._asked, self._asked_at, self._since = True, self.steps, time.monotonic()
+            self._lock.notify_all()
+            while self.steps - self.saved > BACKLOG * self._every and self._error is None:
+                self._lock.wait(0.1)
+
+    def check(self) -> None:
+        """Raise the error of the writing thread, if there is one."""
+        if self._error is not None:
+            raise GosprlError(
+                f"out: {self._directory} could not be written: {self._error}; the first {self.saved:,} steps are saved "
+                "there, and gosprl resume goes on from them"
+            ) from self._error
+
+    def close(self, last: Callable[[], None] = _nothing) -> None:
+        """Have everything written, then call `last` in the writing thread, and wait for it; raise what has failed."""
+        with self._lock:
+            self._last = last
+            self._lock.notify_all()
+        self._thread.join()
+        self.check()
+
+    # the writing thread
+
+    def _write_all(self) -> None:
+        try:
+            while True:
+                with self._lock:
+                    if not self._asked and self._last is None:
+                        self._lock.wait(self._seconds)  # then also what nobody has asked for: a step may take hours
+                    order, self._pending = self._pending, Order()
+                    self._asked, last = False, self._last
+                if order:
+                    self._write(order)
+                if last is not None:
+                    self._writer.close()
+                    return last()
+        except BaseException as error:  # the walking thread raises it
+            self._error = error
+        finally:
+            with self._lock:
+                self._lock.notify_all()
+
+    def _write(self, order: Order) -> None:
+        if order.names:
+            self._writer.append_names(order.names)
+        columns = self._columns(order.events)
+        if len(columns["flags"]):
+            self._writer.append(columns)
+        steps = int(np.count_nonzero((columns["flags"] & RESET) == 0))
+        self._writer.sync()
+        self.saved += steps
+        if order.checkpoint is not None:
+            self._write_checkpoint(*order.checkpoint)
+        if order.state is not None:
+            events, state = order.state
+            value = {"bytes": base64.b64encode(state).decode()} if isinstance(state, bytes) else {"json": state}
+            write_json(self._directory / CHECKPOINTS / SYSTEM_STATE, {"run": self._run, "events": events, **value})
+
+    def _write_checkpoint(self, events: int, memory: dict[str, Any]) -> None:
+        folder = self._directory / CHECKPOINTS
+        write_json(folder / f"{events:015d}.json", {"run": self._run, "events": events, "memory": memory})
+        for old in sorted(folder.glob("0*.json"))[:-KEPT]:
+            old.unlink()
+
+    def _columns(self, events: list[Any]) -> dict[str, NDArray[Any]]:
+        """Return what was written as columns of the log."""
+        parts: list[dict[str, NDArray[Any]]] = [_of_tuples([])]
+        single: list[Any] = []
+        walks: list[Walked] = []
+        for event in events:
+            if type(event) is Walked:
+                if single:
+                    parts.append(_of_tuples(single))
+                    single = []
+                walks.append(event)
+            else:
+                if walks:
+                    parts.append(self._of_walks(walks))
+                    walks = []
+                single.append(event)
+        parts += [_of_tuples(single)] if single else []
+        parts += [self._of_walks(walks)] if walks else []
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _of_walks(self, walks: list[Walked]) -> dict[str, NDArray[Any]]:
+        """Return compiled walks, each of which begins where the one before ended."""
+        rows = np.concatenate([walk.rows for walk in walks])
+        state = self._model.known_rows.state[rows]
+        return {
+            "state": state,
+            "action": self._model.known_rows.action[rows],
+            "next_state": np.append(state[1:], walks[-1].s),
+            "reward": np.concatenate([walk.rewards for walk in walks]),
+            "flags": np.zeros(len(rows), dtype=np.uint8),
+        }
+
+
+def _of_tuples(events: list[tuple[int, int, int, float, int]]) -> dict[str, NDArray[Any]]:
+    state, action, following, reward, flags = zip(*events, strict=True) if events else ((), (), (), (), ())
+    return {
+        "state": np.array(state, dtype=np.int64),
+        "action": np.array(action, dtype=np.int64),
+        "next_state": np.array(following, dtype=np.int64),
+        "reward": np.array(reward, dtype=np.float64),
+        "flags": np.array(flags, dtype=np.uint8),
+    }

@@ -1,0 +1,398 @@
+"""Keep a collection on disk: a new run, or one that goes on.
+
+A run is a directory (docs/runs.md). Its manifest has *legs*: stretches with the same settings, each of which begins
+with the counts of those before. Interrupted and continued, a leg goes on as if nothing had happened: the last
+checkpoint is restored, the rest of the log is played back (`gosprl.runs.playback`), then the system takes over. A table
+goes on bit for bit, as does a system that tells its state (`System.get_state`). Any other begins a new trajectory with
+a reset.
+"""
+
+import os
+import platform
+import uuid
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gosprl import _checks
+from gosprl.collecting.collector import Collector
+from gosprl.collecting.record import ANY_REWARD
+from gosprl.collecting.result import Result
+from gosprl.collecting.surroundings import Surroundings
+from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.model.content import thaw
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.runs import describing
+from gosprl.runs.certificate import CERTIFICATE, certified
+from gosprl.runs.files import Lock, write_json
+from gosprl.runs.journal import CHECKPOINTS, DiskJournal
+from gosprl.runs.log import LogWriter
+from gosprl.runs.names import Names
+from gosprl.runs.opened import FORMAT, MANIFEST, TABLE, OpenRun, is_unbegun
+from gosprl.runs.playback import Differs
+from gosprl.strategies.base import Strategy
+from gosprl.systems.base import System
+from gosprl.systems.tabular import Tabular
+
+MOST_STORED = 10**6  # transitions of a table that is stored with its run
+NO_SETTINGS = ("out", "seed", "max_steps", "progress")  # arguments that a run can go on without
+OF_SYSTEM = ("key", "actions")  # these are described with the system
+VERSIONS = ("numpy", "scipy", "numba", "highspy", "gymnasium", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Out:
+    """Where a run is kept, and how often it is synced.
+
+    Parameters
+    ----------
+    directory
+        A new directory, or that of a run with the same settings, which goes on.
+    sync_steps, sync_seconds
+        After so many steps, and at the latest after so many seconds, everything is on disk: a crash loses no more.
+    source
+        What makes the system again: `{"env": name, "settings": {...}}` or `{"process": [...]}`; None: only the caller
+        can.
+    change
+        Whether a run with other settings goes on with those given now.
+    application
+        (name, arguments) of the application that collects; None: `gosprl.collect` itself.
+    """
+
+    directory: str | os.PathLike[str]
+    sync_steps: int = 100_000
+    sync_seconds: float = 1.0
+    source: Mapping[str, Any] | None = None
+    change: bool = False
+    application: tuple[str, dict[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        _checks.whole("sync_steps", self.sync_steps, 1)
+        _checks.positive("sync_seconds", self.sync_seconds)
+        if not isinstance(self.directory, (str, os.PathLike)):
+            raise InputError(f"out: expected a directory or a gosprl.runs.Out, got {self.directory!r:.80}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a collection is asked to do, besides what it needs.
+
+    Parameters
+    ----------
+    strategy, threshold, rewards, around
+        As in `Collector`.
+    key, actions
+        Whether functions or values of the user's own tell states apart, and say which actions there are.
+    """
+
+    strategy: Strategy
+    threshold: float | None
+    around: Surroundings
+    key: Any = None
+    actions: Any = None
+    rewards: tuple[float, float] = ANY_REWARD
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Makes a leg of a run again, from its log, and writes nothing; in the place of an `Out`.
+
+    Parameters
+    ----------
+    run
+        The run.
+    leg
+        The number of the leg.
+    """
+
+    run: OpenRun
+    leg: int
+
+    def replayed(self, begin: Callable[[int], Collector], system: System) -> tuple[Collector, Result]:
+        """Return the collector and the result at the end of the leg; `Differs` if the log says otherwise."""
+        collector = begin(self.run.seed_of_leg(self.leg))
+        self.run.restore(collector, system, self.leg, checkpoints=False)
+        collector.seed = self.run.seed
+        collector.conclude()
+        return collector, collector.last_result()
+
+
+def as_out(out: Any) -> Out:
+    """Return where to keep a run, from what a user gave."""
+    return out if isinstance(out, Out) else Out(out)
+
+
+def named(out: Any, application: str, arguments: Mapping[str, Any]) -> Any:
+    """Return where to keep the run of an application, with its name and what it was called with."""
+    if isinstance(out, Replay):
+        return out
+    options = dict(arguments.get("options", {}))
+    asked = {name: value for name, value in arguments.items() if name not in ("system", "options", *NO_SETTINGS)}
+    more = {name: value for name, value in options.items() if name not in (*NO_SETTINGS, *OF_SYSTEM)}
+    return replace(as_out(out), application=(application, {**asked, **more}))
+
+
+def keep(
+    out: Any,
+    begin: Callable[[int], Collector],
+    seed: int | None,
+    system: System,
+    settings: Settings,
+    max_steps: int | None = None,
+    progress: Any = None,
+) -> tuple[Collector, Result]:
+    """Collect, and keep everything in a directory; go on if it has begun already.
+
+    Parameters
+    ----------
+    out
+        A directory, or an `Out`.
+    begin
+        Makes the collector of the run for a seed.
+    seed
+        The seed asked for; None: any.
+    system
+        What is walked.
+    settings
+        What is asked for.
+    max_steps
+        Stop after so many steps, counted from the beginning of the run.
+    progress
+        As in `gosprl.collect`.
+
+    Returns
+    -------
+    The collector and its result.
+    """
+    if max_steps is not None:
+        _checks.whole("max_steps", max_steps, 1)
+    if isinstance(out, Replay):
+        return out.replayed(begin, system)
+    kept = Keeper(as_out(out), system, settings)
+    with kept:
+        collector = kept.collector(begin, seed)
+        try:
+            kept.walk(collector, max_steps, progress)
+            result = collector.last_result()
+        except CollectionError as error:
+            kept.finish(collector, error.result)
+            raise
+        kept.finish(collector, result)
+    return collector, result
+
+
+class Keeper:
+    """Writes a run: from its beginning, or from where it was left."""
+
+    def __init__(self, out: Out, system: System, settings: Settings) -> None:
+        self._out, self._system, self._settings = out, system, settings
+        self.directory = Path(out.directory)
+        self.manifest: dict[str, Any] = {}
+        self._run: OpenRun | None = None
+        self._journal: DiskJournal | None = None
+        self._lock = Lock(self.directory)
+
+    def __enter__(self) -> "Keeper":
+        self._is_new = is_unbegun(self.directory)
+        if not self._is_new:
+            self._lock.acquire()
+            try:
+                self._run = OpenRun.read(self.directory)
+                self._run.check_undamaged()
+                self.manifest = self._run.manifest
+            except BaseException:
+                self._lock.release()
+                raise
+        return self
+
+    def __exit__(self, kind: Any, error: Any, at: Any) -> None:
+        try:
+            if self._journal is not None:
+                journal, self._journal = self._journal, None
+                journal.close()  # without a certificate: what was collected is kept
+        except GosprlError:
+            if error is None:
+                raise
+        finally:
+            self._lock.release()
+
+    def collector(self, begin: Callable[[int], Collector], seed: int | None) -> Collector:
+        """Return the collector, where the run is now; the run is begun if it is new."""
+        run = self._run
+        if run is None:
+            return self._begun(begin, seed)
+        if seed is not None and seed != run.seed:
+            raise InputError(f"out: {self.directory} is a run with seed {run.seed}, got {seed}; give another directory")
+        self._system.know_actions([thaw(key) for key in run.names.actions])
+        collector = begin(run.seed_of_leg())
+        described = self._leg(collector)
+        differences = run.differences(described, self._of_system(collector.model))
+        if differences and not self._out.change:
+            listed = "; ".join(differences)
+            raise InputError(
+                f"out: {self.directory} is a run with other settings: {listed}. Give another directory, or go on with "
+                "these settings by gosprl.resume"
+            )
+        if differences:
+            return self._next_leg(begin, "")
+        try:
+            run.restore(collector, self._system)
+        except Differs as error:
+            warnings.warn(
+                f"{self.directory}: its log cannot be followed exactly ({error}), as after a change of versions; all "
+                "samples are kept, and planning begins anew",
+                stacklevel=4,
+            )
+            return self._next_leg(begin, str(error))
+        collector.seed = run.seed
+        return collector
+
+    def _begun(self, begin: Callable[[int], Collector], seed: int | None) -> Collector:
+        entropy = int(np.random.SeedSequence().generate_state(2, np.uint64)[0]) if seed is None else seed
+        collector = begin(entropy)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"out: {self.directory} cannot be made: {error}") from None
+        self._lock.acquire()
+        if not is_unbegun(self.directory):
+            raise InputError(f"out: another process has begun a run in {self.directory} meanwhile")
+        model = collector.model
+        self.manifest = {
+            "format": FORMAT,
+            "run": uuid.uuid4().hex,
+            "created": _now(),
+            "seed": collector.seed,
+            "system": self._of_system(model),
+            "legs": [self._leg(collector)],
+            "continued": [],
+        }
+        for folder in ("log", CHECKPOINTS):
+            (self.directory / folder).mkdir(exist_ok=True)
+        table = self.manifest["system"]
+        if table["stored"]:
+            assert self._system.mdp is not None
+            write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
+        self._write_manifest()
+        return collector
+
+    def _next_leg(self, begin: Callable[[int], Collector], because: str) -> Collector:
+        """Return a collector with all counts so far, for a new leg."""
+        run = self._run
+        assert run is not None
+        legs = self.manifest["legs"]
+        legs.append({})
+        collector = begin(run.seed_of_leg())
+        legs[-1] = {**self._leg(collector), "first": run.contents.rows, "because": because}
+        run.begin_leg(collector, self._system)
+        collector.seed = run.seed
+        return collector
+
+    def walk(self, collector: Collector, max_steps: int | None, progress: Any) -> None:
+        """Walk until done; what happens is written."""
+        left = None if max_steps is None else max_steps - collector.record.steps - collector.record.quits
+        if self._run is not None and (collector.is_finished or (left is not None and left <= 0)):
+            return collector.conclude()
+        (self.directory / CERTIFICATE).unlink(missing_ok=True)
+        self._journal = self._new_journal(collector)
+        if self._run is None:
+            collector.record.journal = self._journal
+            return collector.walk(self._system, left, progress)
+        how = self._run.take_up(collector, self._system, self._journal)
+        entry = {"event": self._run.contents.rows, "how": how, "when": _now(), "versions": versions()}
+        self.manifest["continued"].append(entry)
+        self._write_manifest()
+        collector.walk(None, left, progress)
+
+    def _new_journal(self, collector: Collector) -> DiskJournal:
+        run, out, run_id = self._run, self._out, self.manifest["run"]
+        writer = LogWriter(self.directory, run_id, None if run is None else run.contents)
+        model = collector.model
+        names = Names(model.states.fixed) if run is None else run.names
+        already = (0, 0, -1) if run is None else (run.contents.rows, run.steps, run.last_state)
+        return DiskJournal(self.directory, run_id, writer, model, names, *already, out.sync_steps, out.sync_seconds)
+
+    def finish(self, collector: Collector, result: Result) -> None:
+        """Have everything written, and certify it if nothing stands in the way."""
+        journal, self._journal = self._journal, None
+        if journal is None:
+            return
+
+        def certify() -> None:
+            if not collector.is_torn:
+                write_json(self.directory / CERTIFICATE, certified(result, journal.digest, journal.events))
+
+        journal.close(certify)
+
+    def _leg(self, collector: Collector) -> dict[str, Any]:
+        settings, mdp = self._settings, self._system.mdp
+        application = self._out.application
+        model, need = collector.model, collector.record.need.requirement
+        return {
+            "first": 0,
+            "because": "",
+            "need": describing.need_described(need, model),
+            "strategy": describing.strategy_described(settings.strategy, mdp),
+            "threshold": settings.threshold,
+            "rewards": None if settings.rewards == ANY_REWARD else list(settings.rewards),
+            "around": asdict(settings.around),
+            "application": application
+            and {
+                "name": application[0],
+                "arguments": {name: describing.described(value, mdp) for name, value in application[1].items()},
+            },
+            "versions": versions(),
+        }
+
+    def _of_system(self, model: EmpiricalModel) -> dict[str, Any]:
+        system, settings, rows = self._system, self._settings, model.known_rows
+        mdp = system.mdp
+        full = len(rows) == rows.num_states * rows.num_actions
+        source = self._out.source
+        return {
+            "kind": "table" if isinstance(system, Tabular) else "system",
+            "name": system.name,
+            "source": None if source is None else dict(source),
+            "digest": None if mdp is None else describing.digest_of(mdp),
+            "stored": mdp is not None and source is None and len(mdp.succ) <= MOST_STORED,
+            "states": model.states.fixed or None,
+            "first": system.first_observation,
+            "actions": rows.num_actions if model.all_actions else None,
+            "exists": None if full or mdp is not None else rows.to_dense(np.ones(len(rows), dtype=int)).tolist(),
+            "max states": model.max_states,
+            "all states": system.all_states,
+            "ends": system.ends,
+            "key": None if settings.key is None else describing.described(settings.key),
+            "action values": None if settings.actions is None else describing.described(settings.actions),
+        }
+
+    def _write_manifest(self) -> None:
+        try:
+            write_json(self.directory / MANIFEST, self.manifest)
+        except OSError as error:
+            raise InputError(f"out: {self.directory} cannot be written: {error}") from None
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of what decides how a run goes on."""
+    found = {"gosprl": _version("gosprl"), "python": platform.python_version(), "machine": platform.machine()}
+    return found | {name: _version(name) for name in VERSIONS}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

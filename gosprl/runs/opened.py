@@ -1,0 +1,368 @@
+"""OpenRun: a run on disk that was read and checked, and how a collector gets to where it ends."""
+
+import os
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gosprl.collecting.collector import Collector
+from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
+from gosprl.errors import GosprlError, InputError
+from gosprl.runs.counting import Counter
+from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
+from gosprl.runs.log import RESET, Contents, read_log
+from gosprl.runs.names import Names
+from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
+from gosprl.systems.base import System
+from gosprl.systems.tabular import Tabular
+
+FORMAT = 1
+MANIFEST, TABLE = "manifest.json", "system.json"
+UNBEGUN = ("lock", "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
+SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectories have 2, 3, ...
+NEW_TRAJECTORY, EXACT, ENDING = "new trajectory", "exact", "at an ending"
+
+
+def is_unbegun(directory: Path) -> bool:
+    """Whether a run can begin in a directory: it does not exist, is empty, or a run was about to begin there.
+
+    `InputError` if it is something else than that, and no run.
+    """
+    if not directory.exists():
+        return True
+    if not directory.is_dir():
+        raise InputError(f"out: expected a new directory or a run, but {directory} is a file")
+    found = {entry.name for entry in os.scandir(directory)}
+    if MANIFEST in found:
+        return False
+    others = sorted(name for name in found if name not in UNBEGUN and not name.startswith(f".{MANIFEST}"))
+    if others or any(os.scandir(directory / "log") if "log" in found else ()):
+        raise InputError(
+            f"out: expected a new directory or a run, but {directory} exists and is none: it has "
+            f"{', '.join(others[:3]) or 'a log'} and no {MANIFEST}"
+        )
+    return True
+
+
+@dataclass
+class Totals:
+    """Numbers of a log, counted when it is first needed."""
+
+    steps: int = 0
+    resets: int = 0
+    chosen: int = 0  # resets that were
+    crashes: int = 0
+    last_state: int = -1
+    ended: bool = True  # whether the last event ended an episode, or there is none
+
+
+class OpenRun:
+    """A run that was read.
+
+    Parameters
+    ----------
+    directory
+        Where it is.
+    manifest
+        What it is.
+    contents
+        Its log, verified.
+    """
+
+    def __init__(self, directory: Path, manifest: dict[str, Any], contents: Contents) -> None:
+        self.directory, self.manifest, self.contents = directory, manifest, contents
+
+    @classmethod
+    def read(cls, directory: Path) -> "OpenRun":
+        """Read a run; `Damaged` if that is not possible at all, `InputError` if it is none, or of a newer format."""
+        if not (directory / MANIFEST).is_file():
+            raise InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
+        manifest = checked_manifest(read_json(directory / MANIFEST, root=directory))
+        return cls(directory, manifest, read_log(directory, manifest["run"]))
+
+    def check_undamaged(self) -> None:
+        """Raise `InputError` if anything was found damaged: nothing is written to such a directory."""
+        for problem in self.contents.problems:
+            raise InputError(
+                f"run: {self.directory} is damaged: {problem}; gosprl verify says more, and gosprl repair makes a copy "
+                "of what can be trusted"
+            )
+        try:
+            self.names.num_states  # noqa: B018
+        except Damaged as error:
+            raise InputError(f"run: {self.directory} is damaged: {error}") from None
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+        return int(self.manifest["seed"])
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a simulated table was walked."""
+        return bool(self.manifest["system"]["kind"] == "table")
+
+    @cached_property
+    def names(self) -> Names:
+        """What the numbers of the log stand for."""
+        try:
+            return Names(self.manifest["system"]["states"] or 0, self.contents.names())
+        except ValueError as error:
+            raise Damaged("states.arrow", None, str(error)) from None
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Numbers of the whole log."""
+        return self._totals(self.contents.rows)
+
+    def _totals(self, end: int) -> Totals:
+        """Return numbers of the first `end` events."""
+        totals, event = Totals(), 0
+        for columns in self.contents.batches(0, end):
+            flags = columns["flags"]
+            is_reset = (flags & RESET) > 0
+            ended = np.append(totals.ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
+            breaks = np.isin(np.arange(event, event + len(flags)), self.breaks())
+            totals.steps += int((~is_reset).sum())
+            totals.resets += int(is_reset.sum())
+            totals.chosen += int((is_reset & ~ended & ~breaks).sum())
+            totals.crashes += int(((flags & CRASHED) > 0).sum())
+            totals.last_state, totals.ended = int(columns["next_state"][-1]), bool(flags[-1] & (TERMINATED | TRUNCATED))
+            event += len(flags)
+        return totals
+
+    @property
+    def steps(self) -> int:
+        """Steps in the log."""
+        return self.totals.steps
+
+    @property
+    def last_state(self) -> int:
+        """Number of the state in which the log ends; -1 if it is empty."""
+        return self.totals.last_state
+
+    def breaks(self) -> list[int]:
+        """Return the numbers of the events at which another trajectory began."""
+        return [entry["event"] for entry in self.manifest["continued"] if entry["how"] == NEW_TRAJECTORY]
+
+    def seed_of_leg(self, leg: int = -1) -> int:
+        """Return the seed of the collector of a leg: that of the run for the first, others are derived from it."""
+        number = leg % len(self.manifest["legs"])
+        if number == 0:
+            return self.seed
+        return int(np.random.SeedSequence(self.seed, spawn_key=(0, number)).generate_state(1, np.uint64)[0])
+
+    def stream(self, number: int) -> np.random.Generator:
+        """Return the random numbers of the system, for its first trajectory (0) or a later one."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(SYSTEM_STREAM + number,)))
+
+    def differences(self, leg: Mapping[str, Any], system: Mapping[str, Any]) -> list[str]:
+        """Return in which settings the last leg differs from `leg`, in words; `InputError` if it is another system."""
+        before = self.manifest["system"]
+        for name, value in system.items():
+            if name not in ("source", "stored") and before[name] != value:
+                raise InputError(
+                    f"out: {self.directory} is a run of another system: {name} {before[name]!r:.60} there, "
+                    f"{value!r:.60} here; give another directory"
+                )
+        last = self.manifest["legs"][-1]
+        names = ("need", "strategy", "threshold", "rewards", "around", "application")
+        return [
+            f"{name} {_short(last[name], leg[name])} there, {_short(leg[name], last[name])} here"
+            for name in names
+            if last[name] != leg[name]
+        ]
+
+    def restore(self, collector: Collector, system: System, leg: int = -1, checkpoints: bool = True) -> None:
+        """Let a new collector, with the settings of a leg, be where that leg ends; `Differs` if the log says otherwise.
+
+        Parameters
+        ----------
+        collector
+            Just begun, with the seed of the leg.
+        system
+            What was walked, or a system with the same model.
+        leg
+            Its number; the last by default.
+        checkpoints
+            Whether they are used; otherwise everything since the beginning of the leg is made again.
+        """
+        legs = self.manifest["legs"]
+        leg %= len(legs)
+        first = legs[leg]["first"]
+        end = legs[leg + 1]["first"] if leg + 1 < len(legs) else self.contents.rows
+        saved = self._checkpoint(first, end) if checkpoints else None
+        begin = first if saved is None else saved["events"]
+        counter = self._counted(collector, begin, system)
+        if saved is not None:
+            collector.recall(saved["memory"])
+        elif first > 0:
+            self._begin_leg(collector, counter, first)
+        self._play(collector, system, begin, end)
+
+    def begin_leg(self, collector: Collector, system: System) -> None:
+        """Let a new collector begin a leg where the log ends."""
+        counter = self._counted(collector, self.contents.rows, system)
+        self._begin_leg(collector, counter, self.contents.rows)
+
+    def _counted(self, collector: Collector, events: int, system: System) -> Counter:
+        """Let a collector's record count the first events."""
+        counter = Counter(collector.record, self.names, isinstance(system, Tabular), self.breaks())
+        try:
+            for columns in self.contents.batches(0, events):
+                counter.add(columns)
+        except (GosprlError, ValueError, IndexError) as error:
+            if isinstance(error, Damaged):
+                raise
+            raise Damaged("log", None, f"near event {counter.events}: {error}") from None
+        return counter
+
+    def _begin_leg(self, collector: Collector, counter: Counter, first: int) -> None:
+        elsewhere = first in self.breaks()
+        collector.take_counts(None if elsewhere else counter.state, counter.start, counter.age)
+
+    def _checkpoint(self, first: int, end: int) -> dict[str, Any] | None:
+        """Return the newest checkpoint of a leg that can be trusted."""
+        folder = self.directory / CHECKPOINTS
+        for file in sorted(folder.glob("0*.json"), reverse=True) if folder.is_dir() else []:
+            try:
+                saved = read_json(file, root=self.directory)
+            except (Damaged, OSError):
+                continue  # it only saves time
+            if saved.get("run") == self.manifest["run"] and first < saved.get("events", -1) <= end:
+                return saved
+        return None
+
+    def _play(self, collector: Collector, system: System, begin: int, end: int) -> None:
+        """Make the events begin .. end - 1 again."""
+        cursor = Cursor(self.contents.batches(begin, end), begin)
+        breaks = [event for event in self.breaks() if begin <= event < end]
+        if isinstance(system, Tabular):
+            collector.record.journal = Comparison(cursor, collector.model)
+            self._put(collector, system, begin)
+            collector.play(None if begin else system, self._made(end), partial(cursor.left, end))
+            collector.record.journal = None
+        else:
+            recorded = Recorded(cursor, self.names, system)
+            for until in (*breaks, end):
+                if cursor.event == until:
+                    continue
+                cursor.stop_at(until)
+                fresh = cursor.event in breaks or begin == cursor.event > 0
+                if fresh:
+                    collector.take_up(recorded, where_it_was=cursor.event not in breaks)
+                last = self._made(until)
+                collector.play(None if fresh else recorded, last, partial(cursor.left, until))
+                if cursor.event != until:
+                    break
+        if cursor.event != end:
+            raise Differs(cursor.event, "the run made again ends here, and the log goes on")
+
+    def _put(self, collector: Collector, system: Tabular, begin: int) -> None:
+        """Let a table be where a collector is after the first events."""
+        system.seed(self.stream(0))
+        if begin:
+            assert collector.engine.state is not None
+            system.go_to(collector.engine.state, collector.record.steps)
+            collector.take_up(system, where_it_was=True)
+
+    def _made(self, end: int) -> int:
+        """Return the steps and chosen resets among the first events."""
+        totals = self.totals if end == self.contents.rows else self._totals(end)
+        return totals.steps + totals.chosen
+
+    def take_up(self, collector: Collector, system: System, journal: DiskJournal) -> str:
+        """Let a system go on where the log ends, and return how: exactly, after an ending, or with a new trajectory."""
+        collector.record.journal = journal
+        engine = collector.engine
+        if isinstance(system, Tabular):
+            system.seed(self.stream(0))
+            assert engine.state is not None
+            system.go_to(engine.state, self.steps)
+            collector.take_up(system, where_it_was=True)
+            return EXACT
+        if self._set_state(system):
+            collector.take_up(system, where_it_was=True)
+            return EXACT
+        system.seed(self.stream(1 + len(self.manifest["continued"])))
+        how = ENDING if engine.state is None or engine.at_reset else NEW_TRAJECTORY
+        collector.take_up(system, where_it_was=False)
+        return how
+
+    def _set_state(self, system: System) -> bool:
+        """Put a system where the log ends, if its state was saved; whether that was possible."""
+        try:
+            saved = read_json(self.directory / CHECKPOINTS / SYSTEM_STATE, root=self.directory)
+            events = int(saved["events"])
+            state = b64decode(saved["bytes"]) if "bytes" in saved else saved["json"]
+        except (Damaged, OSError, KeyError, TypeError, ValueError):
+            return False
+        if saved.get("run") != self.manifest["run"] or not 0 < events <= self.contents.rows:
+            return False
+        system.set_state(state)
+        return all(self._does(system, event, row) for event, row in self._rows(events))
+
+    def _rows(self, begin: int) -> Iterator[tuple[int, tuple[int, int, int, float, int]]]:
+        cursor = Cursor(self.contents.batches(begin), begin)
+        while (row := cursor.peek()) is not None:
+            yield cursor.event, row
+            cursor.advance()
+
+    def _does(self, system: System, event: int, row: tuple[int, int, int, float, int]) -> bool:
+        """Whether a system does again what the log says it did."""
+        _, action, following, reward, flags = row
+        if flags & RESET:
+            start = system.reset()
+            return bool(getattr(start, "state", start) == self.names.key(following))
+        outcome = system.step(action)
+        terminated, truncated = bool(flags & TERMINATED), bool(flags & TRUNCATED)
+        key = None if following < 0 else self.names.key(following)
+        said = (outcome.state, outcome.reward, outcome.terminated, outcome.truncated)
+        return said[1:3] == (reward, terminated) and (key is None or said[0] == key) and (truncated or not said[3])
+
+
+def checked_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest after checking that it has what is read from it, of the right types."""
+    version = manifest.get("format")
+    if isinstance(version, int) and version > FORMAT:
+        raise InputError(
+            f"run: expected a run of format {FORMAT} or before, got format {version}, which a newer gosprl wrote; "
+            "update gosprl. Nothing was changed"
+        )
+    wanted = {"format": int, "run": str, "created": str, "seed": int, "system": dict, "legs": list, "continued": list}
+    for name, kind in wanted.items():
+        if type(manifest.get(name)) is not kind:
+            raise Damaged(MANIFEST, None, f"expected {name} of type {kind.__name__}, got {manifest.get(name)!r:.60}")
+    system = {"kind": str, "name": str, "all states": bool, "ends": bool}
+    for name, kind in system.items():
+        if type(manifest["system"].get(name)) is not kind:
+            raise Damaged(MANIFEST, None, f"system: expected {name} of type {kind.__name__}")
+    events = 0
+    for part in ("legs", "continued"):
+        for entry in manifest[part]:
+            if not isinstance(entry, dict):
+                raise Damaged(MANIFEST, None, f"{part}: expected objects, got {entry!r:.60}")
+    for leg in manifest["legs"]:
+        needs = ("first", "need", "strategy", "around", "application", "threshold", "rewards", "because", "versions")
+        if any(name not in leg for name in needs) or type(leg["first"]) is not int or leg["first"] < events:
+            raise Damaged(MANIFEST, None, f"legs: expected {', '.join(needs)}, got {list(leg)!r:.120}")
+        events = leg["first"]
+    if not manifest["legs"] or manifest["legs"][0]["first"] != 0:
+        raise Damaged(MANIFEST, None, "legs: expected one that begins with event 0")
+    for entry in manifest["continued"]:
+        if type(entry.get("event")) is not int or not isinstance(entry.get("how"), str):
+            raise Damaged(MANIFEST, None, f"continued: expected event and how, got {entry!r:.60}")
+    return manifest
+
+
+def _short(value: Any, other: Any) -> str:
+    """Return a setting for a message: of an object only the parts that differ."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        value = {name: part for name, part in value.items() if other.get(name, value) != part} or value
+    return f"{value!r:.80}"
