@@ -112,6 +112,7 @@ class Counter:
         is_reset, ended = (flags & RESET) > 0, (flags & TERMINATED) > 0
         before = np.append(self._ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
         breaks = np.isin(np.arange(self.events, self.events + len(flags)), list(self._breaks))
+        model.restarts += int(breaks.sum())
         chosen = is_reset & ~before & ~breaks
         live, final = self._mapped(self._live, part), self._mapped(self._final, part)
         s, s_next = self._mapped(self._live, part, "state"), np.where(ended, final, live)

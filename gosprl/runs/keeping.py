@@ -33,7 +33,7 @@ from gosprl.runs import describing
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.files import Lock, write_json
 from gosprl.runs.journal import CHECKPOINTS, DiskJournal
-from gosprl.runs.log import LogWriter
+from gosprl.runs.log import CHAIN, NAMES_FILE, LogWriter
 from gosprl.runs.names import Names
 from gosprl.runs.opened import FORMAT, MANIFEST, TABLE, OpenRun, is_unbegun
 from gosprl.runs.playback import Differs
@@ -217,11 +217,18 @@ class Keeper:
             if self._journal is not None:
                 journal, self._journal = self._journal, None
                 journal.close()  # without a certificate: what was collected is kept
+                if self._run is None and journal.events == 0:
+                    self._undo()
         except GosprlError:
             if error is None:
                 raise
         finally:
             self._lock.release()
+
+    def _undo(self) -> None:
+        """Remove a run in which nothing happened, because an argument was wrong."""
+        for name in (MANIFEST, TABLE, NAMES_FILE, CHAIN, "log/000001.arrow"):
+            (self.directory / name).unlink(missing_ok=True)
 
     def collector(self, begin: Callable[[int], Collector], seed: int | None) -> Collector:
         """Return the collector, where the run is now; the run is begun if it is new."""
