@@ -43,6 +43,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/observing.py
 	$(BIN)/python benchmarks/discovering.py
 	$(BIN)/python benchmarks/processes.py
+	$(BIN)/python benchmarks/keeping.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py
