@@ -145,13 +145,12 @@ def profiled(name, need, sync):
     """Print which functions of the walking thread take the time of a run on disk."""
     mdp = make(name)
     kept(mdp, need, 0)
+    profile = cProfile.Profile()
     for seed in range(20):
         with folder() as path:
-            with cProfile.Profile() as profile:
-                gosprl.collect(mdp, need, seed=seed, out=path)
-            stats = pstats.Stats(profile) if seed == 0 else stats.add(profile)
+            profile.runcall(gosprl.collect, mdp, need, seed=seed, out=path)
     print(f"{name}, need {need}, {'synced' if sync else 'not synced'}, 20 runs")
-    stats.sort_stats("cumulative").print_stats("gosprl/runs|acquire|fsync|json", 25)
+    pstats.Stats(profile).sort_stats("cumulative").print_stats("gosprl/runs|acquire|fsync|json", 25)
 
 
 def main(quick, profile):
