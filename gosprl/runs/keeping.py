@@ -243,7 +243,8 @@ class Keeper:
         if differences:
             return self._next_leg(begin, "")
         try:
-            run.restore(collector, self._system)
+            if run.contents.rows:
+                run.restore(collector, self._system)
         except Differs as error:
             warnings.warn(
                 f"{self.directory}: its log cannot be followed exactly ({error}), as after a change of versions; all "
@@ -299,10 +300,12 @@ class Keeper:
         """Walk until done; what happens is written."""
         left = None if max_steps is None else max_steps - collector.record.steps - collector.record.quits
         if self._run is not None and (collector.is_finished or (left is not None and left <= 0)):
+            if not (self.directory / CERTIFICATE).exists():  # killed just before it was written
+                self._journal = self._new_journal(collector)
             return collector.conclude()
         (self.directory / CERTIFICATE).unlink(missing_ok=True)
         self._journal = self._new_journal(collector)
-        if self._run is None:
+        if self._run is None or self._run.contents.rows == 0:
             collector.record.journal = self._journal
             return collector.walk(self._system, left, progress)
         how = self._run.take_up(collector, self._system, self._journal)

@@ -41,7 +41,7 @@ def is_unbegun(directory: Path) -> bool:
     found = {entry.name for entry in os.scandir(directory)}
     if MANIFEST in found:
         return False
-    others = sorted(name for name in found if name not in UNBEGUN and not name.startswith(f".{MANIFEST}"))
+    others = sorted(name for name in found if name not in UNBEGUN and name not in (f"{MANIFEST}.tmp", f"{TABLE}.tmp"))
     if others or any(os.scandir(directory / "log") if "log" in found else ()):
         raise InputError(
             f"out: expected a new directory or a run, but {directory} exists and is none: it has "
