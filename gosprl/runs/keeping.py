@@ -280,8 +280,8 @@ class Keeper:
         table = self.manifest["system"]
         if table["stored"]:
             assert self._system.mdp is not None
-            write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
-        self._write_manifest()
+            self._write(TABLE, describing.table_described(self._system.mdp))
+        self._write(MANIFEST, self.manifest)
         return collector
 
     def _next_leg(self, begin: Callable[[int], Collector], because: str) -> Collector:
@@ -311,7 +311,7 @@ class Keeper:
         how = self._run.take_up(collector, self._system, self._journal)
         entry = {"event": self._run.contents.rows, "how": how, "when": _now(), "versions": versions()}
         self.manifest["continued"].append(entry)
-        self._write_manifest()
+        self._write(MANIFEST, self.manifest)
         collector.walk(None, left, progress)
 
     def _new_journal(self, collector: Collector) -> DiskJournal:
@@ -376,9 +376,9 @@ class Keeper:
             "action values": None if settings.actions is None else describing.described(settings.actions),
         }
 
-    def _write_manifest(self) -> None:
+    def _write(self, name: str, value: dict[str, Any]) -> None:
         try:
-            write_json(self.directory / MANIFEST, self.manifest)
+            write_json(self.directory / name, value)
         except OSError as error:
             raise InputError(f"out: {self.directory} cannot be written: {error}") from None
 

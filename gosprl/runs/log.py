@@ -18,8 +18,8 @@ Promises
 `LogWriter.sync` syncs the data, then writes the links, then syncs the chain. What it acknowledged survives a crash.
 What a crash leaves behind the last link was never acknowledged: it is a torn tail, no damage, and is cut off when the
 run is resumed. A torn chain ends with the beginning of a line, with zeros, or with both. Everything else that differs
-is damage, reported with file and batch. A chain that was cut at the end of a line looks like a crash before the rest was
-acknowledged; the rest of the data then shows up as unacknowledged.
+is damage, reported with file and batch. A chain that was cut at the end of a line looks like a crash before the rest
+was acknowledged; the rest of the data then shows up as unacknowledged.
 
 Reading trusts nothing: the chain does not prove who wrote it. The memory that decoding needs is computed from the
 metadata of a batch, and compared with what its rows can need, before Arrow sees it.
