@@ -145,7 +145,7 @@ class Calls:
         self._end, self.count = end, 0
         self._draw = random.Random(end.seed)
         self._unsynced = {}  # file -> bytes that are on the disk
-        self._new = set()  # files whose names are not
+        self._new = {}  # files whose names are not, in the order in which they were made
         self._renamed = {}  # file -> what it was before a rename that is not
         self._cut = {}  # file -> bytes that were cut off
 
@@ -178,7 +178,7 @@ class Calls:
 
     def _note_open(self, path, flags, *mode):
         if flags & os.O_CREAT and not os.path.exists(path):
-            self._new.add(os.fspath(path))
+            self._new[os.fspath(path)] = None
 
     def _note_write(self, fd, data):
         path = _path(fd)
@@ -194,13 +194,13 @@ class Calls:
             self._unsynced.pop(path, None)
             self._cut.pop(path, None)
             return
-        self._new = {file for file in self._new if os.path.dirname(file) != path}
+        self._new = {file: None for file in self._new if os.path.dirname(file) != path}
         self._renamed = {file: old for file, old in self._renamed.items() if os.path.dirname(file) != path}
 
     def _note_replace(self, source, target):
         source, target = os.fspath(source), os.fspath(target)
         self._renamed.setdefault(target, _content(target))
-        self._new.discard(source)
+        self._new.pop(source, None)
         if source in self._unsynced:
             self._unsynced[target] = self._unsynced.pop(source)
 
@@ -217,8 +217,11 @@ class Calls:
         for path, old in self._renamed.items():
             if self._draw.random() < 0.5:
                 _put(path, old)
-        for path in self._new:
-            if os.path.exists(path) and self._draw.random() < 0.5:
+        lost = {}
+        for path in self._new:  # file systems with a journal keep the order of names within a directory
+            folder = os.path.dirname(path)
+            lost[folder] = lost.get(folder) or self._draw.random() < 0.5
+            if lost[folder] and os.path.exists(path):
                 os.unlink(path)
 
 
