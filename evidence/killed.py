@@ -24,6 +24,7 @@ from gosprl.systems import Outcome, Process, System
 EXAMPLES = Path(__file__).parents[1] / "examples" / "processes"
 WIDTH = 6
 RENEWAL = collecting.RENEWAL
+SHELL = ("sh", "-c", 'trap "" PIPE; exec "$0" journal')  # so that it writes its journal when nobody reads its answers
 
 
 class Journal:
@@ -196,7 +197,7 @@ KINDS = {
     "table, often renewed": Kind(lambda path: (gosprl.envs.make("corridor24"), {}), 40, exact=True, renewal=500),
     "Gymnasium": Kind(lambda path: (Lake(path), {}), 40, journal="all", renewal=1000),
     "program in C": Kind(
-        lambda path: (Process([grid(), "journal"], cwd=path.parent), {}), 40, journal="steps", renewal=500
+        lambda path: (Process([*SHELL, grid()], cwd=path.parent), {}), 40, journal="steps", renewal=500
     ),
     "growing": Kind(lambda path: (Floors(path), {"actions": doors}), 15, journal="all", renewal=700),
     "own, with its state": Kind(lambda path: (Ring(), {}), 150, exact=True, renewal=500),
