@@ -347,7 +347,9 @@ class Collector(AskTell):
             engine.state = None  # the walk went on without it; only a simulation goes on from anywhere
         self._by_hand, self._asked = False, None
         if engine.state is None:
-            self.record.resets += self._start is not None
+            if self._start is not None:
+                self.record.resets += 1
+                self._model.restarts += 1
             engine.start(*engine.reset_of(system), by_reset=True)
             self._paths.begin_anew()
             self._start = engine.state if self._start is None else self._start

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 TERMINATED, TRUNCATED, CRASHED = 2, 4, 8  # flags of a step; 1 is for resets
 
 
+def rewards_of(
+    rows: NDArray[np.int64], means: NDArray[np.float64], drawn: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return the rewards [n] of a compiled walk, as `Journal.walk` is told of it."""
+    rewards = means[rows]
+    return rewards if drawn is None else (drawn < rewards).astype(float)
+
+
 class Journal(ABC):
     """Takes every event of a run, in order; states and rows are those of the model.
 
@@ -36,8 +44,23 @@ class Journal(ABC):
         """Write that the run began in s, or that a reset led there."""
 
     @abstractmethod
-    def walk(self, rows: NDArray[np.int64], s: int, rewards: NDArray[np.float64]) -> None:
-        """Write a compiled walk by `rows` [n] that ended in s, with its rewards [n]."""
+    def walk(
+        self, rows: NDArray[np.int64], s: int, means: NDArray[np.float64], drawn: NDArray[np.float64] | None
+    ) -> None:
+        """Write a compiled walk.
+
+        Parameters
+        ----------
+        rows
+            [n] the rows that were taken.
+        s
+            Where it ended.
+        means
+            [R] the mean reward of each row.
+        drawn
+            [n] with Bernoulli rewards, the uniform number of each step: the reward is 1 if it is below the mean.
+            None: the reward is the mean.
+        """
 
     @abstractmethod
     def offer(self, s: int, actions: Sequence[int] | None) -> None:

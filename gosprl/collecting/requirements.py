@@ -159,8 +159,8 @@ class Discovered(Requirement):
 
 
 def are_resets_possible(model: EmpiricalModel) -> bool:
-    """Whether the system can be reset at will, or was reset more often than once, to begin."""
-    return model.resets == "anytime" or bool(model.visits[model.rows.ptr[model.states.reset]] > 1)
+    """Whether the system can be reset at will, or was reset more often than once, to begin a trajectory."""
+    return model.resets == "anytime" or bool(model.visits[model.rows.ptr[model.states.reset]] > 1 + model.restarts)
 
 
 class Computed(Requirement):

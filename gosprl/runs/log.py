@@ -727,6 +727,9 @@ class LogWriter:
             fd = self._output.open(CHAIN)
             if resumed:  # the last process may have been killed between writing these links and syncing them
                 synced(fd)
+            else:
+                self._output.open(_segment_name(1))
+                self._output.sync()  # names of new files, while there is time
         except BaseException:
             self._output.close()
             raise

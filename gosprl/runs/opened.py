@@ -28,7 +28,7 @@ FORMAT = 1
 MANIFEST, TABLE = "manifest.json", "system.json"
 UNBEGUN = ("lock", "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
 SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectories have 2, 3, ...
-NEW_TRAJECTORY, EXACT, ENDING = "new trajectory", "exact", "at an ending"
+NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
 
 
 def is_unbegun(directory: Path) -> bool:
