@@ -250,7 +250,8 @@ class Keeper:
         if differences:
             return self._next_leg(begin, "")
         try:
-            run.restore(collector, self._system)
+            if run.contents.rows:
+                run.restore(collector, self._system)
         except Differs as error:
             warnings.warn(
                 f"{self.directory}: its log cannot be followed exactly ({error}), as after a change of versions; all "
@@ -299,12 +300,15 @@ class Keeper:
         """Walk until done; what happens is written."""
         left = None if max_steps is None else max_steps - collector.record.steps - collector.record.quits
         if self._run is not None and (collector.is_finished or (left is not None and left <= 0)):
+            if not (self.directory / CERTIFICATE).exists():  # killed just before it was written
+                self._journal = self._new_journal(collector)
+                self._journal.start(self._go_on_with_files)
             return collector.conclude()
         run = self._run
         self._journal = journal = self._new_journal(collector)
-        if run is None:
+        if run is None or run.contents.rows == 0:
             collector.record.journal = journal
-            journal.start(self._begin_files)
+            journal.start(self._begin_files if run is None else self._go_on_with_files)
             return collector.walk(self._system, left, progress)
         (self.directory / CERTIFICATE).unlink(missing_ok=True)
         how = run.take_up(collector, self._system, journal)

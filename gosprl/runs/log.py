@@ -17,9 +17,9 @@ Promises
 --------
 `LogWriter.sync` syncs the data, then writes the links, then syncs the chain. What it acknowledged survives a crash.
 What a crash leaves behind the last link was never acknowledged: it is a torn tail, no damage, and is cut off when the
-run is resumed. A torn chain ends with the beginning of a line, or with zeros. Everything else that differs is damage,
-reported with file and batch. A chain that was cut at the end of a line looks like a crash before the rest was
-acknowledged; the rest of the data then shows up as unacknowledged.
+run is resumed. A torn chain ends with the beginning of a line, with zeros, or with both. Everything else that differs
+is damage, reported with file and batch. A chain that was cut at the end of a line looks like a crash before the rest
+was acknowledged; the rest of the data then shows up as unacknowledged.
 
 Reading trusts nothing: the chain does not prove who wrote it. The memory that decoding needs is computed from the
 metadata of a batch, and compared with what its rows can need, before Arrow sees it.
@@ -296,7 +296,7 @@ class _Verifier:
     def _read_chain(self) -> None:
         try:
             with os.fdopen(open_regular(self._directory, CHAIN), "rb") as chain:
-                while len(line := chain.read(_WIDTH)) == _WIDTH and line.strip(b"\0"):
+                while len(line := chain.read(_WIDTH)) == _WIDTH and not line.endswith(b"\0"):
                     self._lines += 1
                     self._take(line)
                 self._end_with(line + chain.read(_TAIL))
@@ -364,7 +364,7 @@ class _Verifier:
 
     def _end_with(self, tail: bytes) -> None:
         """Judge what follows the last whole line."""
-        if len(tail) >= _TAIL or not (tail.strip(b"\0") == b"" or _begins_line(tail, self._lines + 1)):
+        if len(tail) >= _TAIL or not _begins_line(tail.rstrip(b"\0"), self._lines + 1):
             self._report(CHAIN, self._lines + 1, "ends with bytes that are neither a line nor the beginning of one")
         elif tail:
             self._unacknowledged[CHAIN] = len(tail)
