@@ -118,10 +118,14 @@ class Replay:
     def replayed(self, begin: Callable[[int], Collector], system: System) -> tuple[Collector, Result]:
         """Return the collector and the result at the end of the leg; `Differs` if the log says otherwise."""
         collector = begin(self.run.seed_of_leg(self.leg))
-        self.run.restore(collector, system, self.leg, checkpoints=False)
+        self.restored(collector, system)
         collector.seed = self.run.seed
         collector.conclude()
         return collector, collector.last_result()
+
+    def restored(self, collector: Collector, system: System) -> None:
+        """Let a collector be where the leg ends: everything is made again."""
+        self.run.restore(collector, system, self.leg, checkpoints=False)
 
 
 def as_out(out: Any) -> Out:
