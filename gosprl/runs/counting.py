@@ -56,7 +56,7 @@ class Counter:
         begin = 0
         for i in self._discoveries(following, ended):
             self._bulk(columns, begin, i)
-            self._discover(int(following[i]), bool(ended[i]), bool(flags[i] & CRASHED), self.events + i - begin)
+            self._discover(int(following[i]), bool(ended[i]), bool(flags[i] & CRASHED), self.events)
             begin = i
         self._bulk(columns, begin, len(flags))
 

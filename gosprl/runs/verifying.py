@@ -19,8 +19,9 @@ from typing import Any
 
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
-from gosprl.errors import GosprlError, InputError
+from gosprl.errors import GosprlError
 from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.content import thaw
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.certificate import CERTIFICATE, certified
@@ -32,7 +33,7 @@ from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
 from gosprl.runs.playback import Differs
 from gosprl.runs.resuming import call, table_of
 from gosprl.runs.standin import StandIn
-from gosprl.systems import System, as_system
+from gosprl.systems import System, Tabular, as_system
 
 SHOWN = 5  # of a list in a text
 OUTSIDE = ("interrupted", "max_steps", "failed")  # reasons to stop that are not in the log
@@ -250,11 +251,12 @@ class _Verifier:
             return f"{TABLE} is missing"
         except (GosprlError, OSError, TypeError, ValueError, MemoryError) as error:
             return str(error)
-        if not isinstance(self._system, TabularMDP):
-            return f"the run walked a table, not {type(self._system).__name__}"
-        if describing.digest_of(self._system) != self._run.manifest["system"]["digest"]:
-            return f"the table given, {self._system.name}, is not the one that was walked: its digest differs"
-        return self._system
+        mdp = self._system.mdp if isinstance(self._system, Tabular) else self._system
+        if not isinstance(mdp, TabularMDP):
+            return f"system: expected a TabularMDP, which the run walked, got {type(mdp).__name__}"
+        if describing.digest_of(mdp) != self._run.manifest["system"]["digest"]:
+            return f"system: expected the table that was walked, got another {mdp.name}: its digest differs"
+        return mdp
 
     def _read_certificate(self) -> dict[str, Any] | None:
         path = self.directory / CERTIFICATE
@@ -312,7 +314,7 @@ class _Verifier:
         except (KeyError, TypeError, ValueError, IndexError):
             self._say("need", False, f"{CERTIFICATE}: no certificate says its need like this")
             return
-        sound = stated == missing and certificate["met"] == (not missing and not others)
+        sound = _explained(stated, missing, certificate) and certificate["met"] == (not stated and not others)
         text = "met" if certificate["met"] else f"not met: {_listed(certificate['unmet'])} (state, action, needed, have)"
         text += f"; given up: {_listed(given_up)}" if given_up else ""
         self._say("need", sound, text if sound else f"{CERTIFICATE}: what is unmet is not what need and counts say")
@@ -358,21 +360,16 @@ class _Verifier:
         if self._system is not None:
             given = self._given if not isinstance(self._system, System) else {}
             system = as_system(self._system, **given)
-            system.know_actions([describing_value for describing_value in self._action_values()])
+            system.know_actions([thaw(key) for key in self._run.names.actions])
             return system
         if described["digest"] is not None:
             raise _Unknown("the system told its dynamics, which plans used; give it: verify(directory, system=...)")
         return StandIn(described, self._run.names)
 
-    def _action_values(self) -> list[Any]:
-        from gosprl.model.content import thaw
-
-        return [thaw(key) for key in self._run.names.actions]
-
     def _changes(self, leg: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the caller gave in the place of what could not be stored; `_Unknown` if something is missing."""
         if leg["application"] is not None:
-            wanted = {name: value for name, value in leg["application"]["arguments"].items()}
+            wanted = leg["application"]["arguments"]
         else:
             wanted = {"need": leg["need"], "strategy": leg["strategy"], **leg["strategy"].get("options", {})}
         changes = {}
@@ -475,6 +472,15 @@ def _missing(certificate: Mapping[str, Any]) -> set[tuple[int, int, int, int]]:
         if counts[s][a] < wanted
     }
     return missing | {(s, -1, wanted, sum(counts[s])) for s, wanted in enumerate(need["states"]) if sum(counts[s]) < wanted}
+
+
+def _explained(stated: set[Any], missing: set[tuple[int, int, int, int]], certificate: Mapping[str, Any]) -> bool:
+    """Whether what is said to be unmet is what is missing, and else only actions that no state offered."""
+    counts = certificate["counts"]
+    more = stated - missing
+    return missing <= stated and all(
+        have == 0 < needed and (a >= len(counts[s]) or counts[s][a] == 0) for s, a, needed, have in more
+    )
 
 
 def _listed(entries: list[Any]) -> str:
