@@ -25,7 +25,7 @@ from rich.table import Table
 
 import gosprl
 from gosprl import _checks
-from gosprl.progress import states_of
+from gosprl.progress import LogLines, states_of
 
 P = ParamSpec("P")
 
@@ -232,8 +232,10 @@ def array(name: str, file: Path) -> NDArray[Any]:
 
 
 @contextmanager
-def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Show a live line if stderr is a terminal: the columns, then steps and plans; `total` is 1 for a bar.
+
+    Elsewhere, as in the background, a run that takes long writes a line a minute.
 
     Columns can show the field `states`: the number of those known or discovered. The warning that "met" may say little
     is left out: what the command prints says it.
@@ -245,9 +247,9 @@ def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Calla
 
 
 @contextmanager
-def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[dict[str, Any]], None]]:
     if not err.is_terminal:
-        yield None
+        yield LogLines()
         return
     with Progress(*columns, TextColumn("{task.fields[numbers]}"), console=err, transient=True) as progress:
         task = progress.add_task("", total=total, numbers="", states="the states")

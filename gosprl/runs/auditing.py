@@ -2,8 +2,8 @@
 
     the first event is a reset; a reset has action -1 and reward 0
     an event begins in the state in which the last one ended
-    an ending or a truncation is followed by a reset; any other reset was chosen, which takes resets="anytime", or begins
-    a trajectory that the manifest lists
+    an ending or a truncation is followed by a reset; any other reset was chosen, which takes resets="anytime", or
+    begins a trajectory that the manifest lists
     numbers of states and actions exist, and a step takes an action that its state offered
     rewards are finite and in the range declared
 

@@ -244,6 +244,10 @@ class Keeper:
                 f"out: {self.directory} is a run with other settings: {listed}. Give another directory, or go on with "
                 "these settings by gosprl.resume"
             )
+        if run.contents.rows == 0:  # nothing has happened yet: it begins now
+            self.manifest["legs"] = [described]
+            self._write_manifest()
+            return collector
         if differences:
             return self._next_leg(begin, "")
         try:
@@ -306,7 +310,7 @@ class Keeper:
             return collector.conclude()
         (self.directory / CERTIFICATE).unlink(missing_ok=True)
         self._journal = self._new_journal(collector)
-        if self._run is None:
+        if self._run is None or self._run.contents.rows == 0:
             collector.record.journal = self._journal
             return collector.walk(self._system, left, progress)
         how = self._run.take_up(collector, self._system, self._journal)

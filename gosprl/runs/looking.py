@@ -106,3 +106,8 @@ def sizes(directory: Path) -> dict[str, int]:
                 name = f"{folder}/{entry.name}" if folder else entry.name
                 found[name] = entry.stat(follow_symlinks=False).st_size
     return found
+
+
+def printable(text: str) -> str:
+    """Return a text that may come from a stranger without what a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,4 +1,7 @@
-"""Types and ranges of what a manifest says. It may come from a stranger: whoever reads it later takes them for granted."""
+"""Types and ranges of what a manifest says.
+
+It may come from a stranger. Whoever reads it later takes for granted what is checked here.
+"""
 
 import math
 from collections.abc import Callable, Mapping

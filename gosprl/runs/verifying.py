@@ -2,13 +2,12 @@
 
 Digests show that the files are those that were written, not that what was written is true. Therefore the log is read as
 a stranger's: events must be able to follow each other (`gosprl.runs.auditing`), and the run is made again from its log
-with its own settings (`gosprl.runs.playback`), which recomputes the confidence sets, the plans, the accounts and the stop.
-The steps of a simulated table are made again, too. The certificate has to be that of the run made again.
+with its own settings (`gosprl.runs.playback`), which recomputes the confidence sets, the plans, the accounts and the
+stop. The steps of a simulated table are made again, too. The certificate has to be that of the run made again.
 
 Nothing in the directory is executed, nothing is written to it, and no environment is made.
 """
 
-import json
 import os
 import warnings
 from collections.abc import Mapping
@@ -24,20 +23,18 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.content import thaw
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
-from gosprl.runs.certificate import CERTIFICATE, certified
+from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.keeping import Replay, versions
-from gosprl.runs.log import read_log
-from gosprl.runs.looking import checkpoints, id_in_damaged, is_being_written, the_manifest
+from gosprl.runs.log import CHAIN, read_log
+from gosprl.runs.looking import checkpoints, id_in_damaged, is_being_written, printable, the_manifest
 from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
 from gosprl.runs.playback import Differs
 from gosprl.runs.resuming import call, table_of
 from gosprl.runs.standin import StandIn
 from gosprl.systems import System, Tabular, as_system
 
-SHOWN = 5  # of a list in a text
-OUTSIDE = ("interrupted", "max_steps", "failed")  # reasons to stop that are not in the log
-STOPPED = "max_steps"  # what a run made again says where the log ends before it is done
 WITHOUT_EFFECT = ("gymnasium", "pyarrow")  # versions that do not change how a run is made again
 
 
@@ -166,7 +163,7 @@ class _Verifier:
         self.checks: list[Check] = []
 
     def _say(self, name: str, ok: bool | None, text: str) -> bool:
-        self.checks.append(Check(name, ok, text))
+        self.checks.append(Check(name, ok, printable(text)))
         return ok is True
 
     def check(self) -> None:
@@ -186,7 +183,9 @@ class _Verifier:
         certificate = self._read_certificate()
         audit = self._events() if sound else None
         if audit is None:
-            self._say("made again", None, "the run cannot be made again: its log is damaged; gosprl repair keeps the rest")
+            self._say(
+                "made again", None, "the run cannot be made again: its log is damaged; gosprl repair keeps the rest"
+            )
             return
         self._ends(manifest)
         if certificate is not None:
@@ -214,7 +213,9 @@ class _Verifier:
         left = sum(contents.unacknowledged.values())
         tail = f"; {left:,} bytes after them were never acknowledged" if left else ""
         known = "the first " if contents.problems else ""
-        text = f"{known}{contents.rows:,} events in {len(contents.links):,} batches, digest {contents.digest[:16]}{tail}"
+        text = (
+            f"{known}{contents.rows:,} events in {len(contents.links):,} batches, digest {contents.digest[:16]}{tail}"
+        )
         return self._say("batches", True, text) and not contents.problems
 
     def _names(self) -> bool:
@@ -292,31 +293,42 @@ class _Verifier:
     def _counts(self, certificate: Mapping[str, Any], audit: Audit) -> None:
         """Compare the numbers of the certificate with those counted here."""
         log = self._run.contents
-        mine = {"steps": audit.steps, "resets": audit.resets - 1, "crashes": audit.crashes}
+        mine: dict[str, Any] = {"steps": audit.steps, "resets": audit.resets - 1, "crashes": audit.crashes}
         mine |= {"events": log.rows, "log": log.digest}
         if not self._run.manifest["system"]["ends"]:
             del mine["resets"]
-        wrong = [f"{name} {certificate.get(name)!r:.70}, not {value}" for name, value in mine.items()
-                 if certificate.get(name) != value]
-        table = _entries(certificate.get("counts"))
+        if certificate.get("log") != log.digest:
+            self._say(
+                "length",
+                False,
+                f"{CHAIN}: the log is not the one that was certified: its end was cut off, or it is another",
+            )
+        wrong = [
+            f"{name} {certificate.get(name)!r:.70}, not {value}"
+            for name, value in mine.items()
+            if certificate.get(name) != value
+        ]
+        table = entries(certificate.get("counts"))
         if table is None or audit.counts(table[0]) != table[1]:
             wrong.append("the counts of pairs are not those of the log")
-        text = "; ".join(wrong) or f"those of {len(audit.visits):,} pairs, recounted from the log, are the certificate's"
+        text = (
+            "; ".join(wrong) or f"those of {len(audit.visits):,} pairs, recounted from the log, are the certificate's"
+        )
         self._say("counts", not wrong, f"{CERTIFICATE}: {text}" if wrong else text)
 
     def _need(self, certificate: Mapping[str, Any]) -> None:
         """Compare what the certificate says is missing with its need and counts."""
         try:
-            missing = _missing(certificate)
+            lacking = missing(certificate)
             stated = {tuple(entry) for entry in certificate["unmet"] if entry[0] >= 0}
             others = [entry for entry in certificate["unmet"] if entry[0] < 0]
             given_up = [f"{s}: {why}" for s, why in certificate["unreachable"]]
         except (KeyError, TypeError, ValueError, IndexError):
             self._say("need", False, f"{CERTIFICATE}: no certificate says its need like this")
             return
-        sound = _explained(stated, missing, certificate) and certificate["met"] == (not stated and not others)
-        text = "met" if certificate["met"] else f"not met: {_listed(certificate['unmet'])} (state, action, needed, have)"
-        text += f"; given up: {_listed(given_up)}" if given_up else ""
+        sound = explained(stated, lacking, certificate) and certificate["met"] == (not stated and not others)
+        text = "met" if certificate["met"] else f"not met: {listed(certificate['unmet'])} (state, action, needed, have)"
+        text += f"; given up: {listed(given_up)}" if given_up else ""
         self._say("need", sound, text if sound else f"{CERTIFICATE}: what is unmet is not what need and counts say")
 
     # made again
@@ -331,6 +343,9 @@ class _Verifier:
 
     def _leg(self, number: int, legs: int) -> Result | None:
         name = "made again" if legs == 1 else f"leg {number + 1}"
+        if self._run.contents.rows == 0:
+            self._say(name, True, "nothing has happened yet")
+            return None
         try:
             result = self._again(Replay(self._run, number))
         except _Unknown as error:
@@ -338,7 +353,11 @@ class _Verifier:
         except Differs as error:
             self._say(name, *self._differs(error, number))
         except Exception as error:  # whatever is raised is about the settings that the manifest names
-            self._say(name, False, f"{MANIFEST}: a run with these settings cannot be made: {type(error).__name__}: {error!s:.200}")
+            self._say(
+                name,
+                False,
+                f"{MANIFEST}: a run with these settings cannot be made: {type(error).__name__}: {error!s:.200}",
+            )
         else:
             how = "every step, every plan" if self._run.is_table else "every choice of the planner, given the outcomes"
             self._say(name, True, f"the same from its settings and seed: {how}")
@@ -377,8 +396,8 @@ class _Verifier:
             if describing.is_given(value):
                 if name not in self._settings or leg["application"] is not None:
                     raise _Unknown(
-                        f"{name} was {value['given']!s:.60}, which cannot be stored: choices, accounts and the stop cannot "
-                        f"be recomputed without it; give it: verify(directory, {name}=...)"
+                        f"{name} was {value['given']!s:.60}, which cannot be stored: choices, accounts and the stop "
+                        f"cannot be recomputed without it; give it: verify(directory, {name}=...)"
                     )
                 changes[name] = self._settings[name]
         return changes
@@ -405,12 +424,16 @@ class _Verifier:
         if self._run.checkpoint_of(first, self._run.contents.rows) is None:
             return
         try:
-            same = _fields(self._again(FromCheckpoint(self._run, leg))) == _fields(result)
+            same = fields(self._again(FromCheckpoint(self._run, leg))) == fields(result)
         except Exception as error:  # as above, about the checkpoint
-            self._say("checkpoint", False, f"the newest one leads elsewhere ({error!s:.120}); delete the directory checkpoint")
+            self._say(
+                "checkpoint", False, f"the newest one leads elsewhere ({error!s:.120}); delete the directory checkpoint"
+            )
             return
         text = "going on from the newest one leads to the same"
-        self._say("checkpoint", same, text if same else "the newest one leads elsewhere; delete the directory checkpoint")
+        self._say(
+            "checkpoint", same, text if same else "the newest one leads elsewhere; delete the directory checkpoint"
+        )
 
     def _certificate(self, certificate: dict[str, Any] | None, result: Result | None) -> None:
         if certificate is None:
@@ -425,69 +448,9 @@ class _Verifier:
         if result is None:
             self._say("certificate", None, "delta, guarantee, plans and accounts could not be recomputed")
             return
-        wrong, note = _compared(certificate, result, self._run)
+        wrong, note = compared(certificate, result, self._run)
         self._say("certificate", not wrong, f"{CERTIFICATE}: {'; '.join(wrong)}" if wrong else note)
 
 
 class _Unknown(Exception):
     """Something cannot be checked here."""
-
-
-def _compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tuple[list[str], str]:
-    """Return the fields of a certificate that are not those of the run made again, and what to say if there are none."""
-    mine = _fields(result) | {"events": run.contents.rows, "log": run.contents.digest}
-    note = f"every field is that of the run made again: {certificate.get('guarantee')!s:.80}"
-    if certificate.get("stop") in OUTSIDE and mine["stop"] == STOPPED:
-        mine["stop"] = certificate["stop"]
-        note += f'; that it was stopped before it was done is confirmed, not why ("{mine["stop"]}"): the log does not say'
-    wrong = [
-        f"{name} {_short(certificate.get(name))}, recomputed {_short(mine.get(name))}"
-        for name in sorted({*mine, *certificate})
-        if name not in mine or name not in certificate or mine[name] != certificate[name]
-    ]
-    return wrong, note
-
-
-def _fields(result: Result) -> dict[str, Any]:
-    """Return the certificate of a result as it is read from a file."""
-    value: dict[str, Any] = json.loads(json.dumps(certified(result, "", 0)))
-    return value
-
-
-def _entries(counts: Any) -> tuple[tuple[int, int], dict[tuple[int, int], int]] | None:
-    """Return the shape of a table [S][A], and the numbers in it that are not 0; None if it is no table."""
-    if type(counts) is not list or any(type(row) is not list or len(row) != len(counts[0]) for row in counts):
-        return None
-    found = {(s, a): n for s, row in enumerate(counts) for a, n in enumerate(row) if n != 0}
-    return (len(counts), len(counts[0]) if counts else 0), found
-
-
-def _missing(certificate: Mapping[str, Any]) -> set[tuple[int, int, int, int]]:
-    """Return what is unmet (state, action or -1, needed, have), from the need and the counts of a certificate."""
-    counts, need = certificate["counts"], certificate["need"]
-    missing = {
-        (s, a, wanted, counts[s][a])
-        for s, row in enumerate(need["pairs"])
-        for a, wanted in enumerate(row)
-        if counts[s][a] < wanted
-    }
-    return missing | {(s, -1, wanted, sum(counts[s])) for s, wanted in enumerate(need["states"]) if sum(counts[s]) < wanted}
-
-
-def _explained(stated: set[Any], missing: set[tuple[int, int, int, int]], certificate: Mapping[str, Any]) -> bool:
-    """Whether what is said to be unmet is what is missing, and else only actions that no state offered."""
-    counts = certificate["counts"]
-    more = stated - missing
-    return missing <= stated and all(
-        have == 0 < needed and (a >= len(counts[s]) or counts[s][a] == 0) for s, a, needed, have in more
-    )
-
-
-def _listed(entries: list[Any]) -> str:
-    more = f" and {len(entries) - SHOWN} more" if len(entries) > SHOWN else ""
-    return ", ".join(f"{entry!s:.80}" for entry in entries[:SHOWN]) + more
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
