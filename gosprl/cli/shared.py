@@ -130,7 +130,10 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
             raise
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        except Exception:
+        except Exception as error:
+            if isinstance(error, gosprl.GosprlError) and not isinstance(error, gosprl.PrecisionError):
+                print_error(error)  # the world is at fault, such as a full disk
+                raise typer.Exit(1) from None
             traceback.print_exc()
             err.print("[bold red]internal error:[/] this is a bug in gosprl; please report it with the traceback above")
             raise typer.Exit(70) from None
@@ -182,9 +185,18 @@ def patience(timeout: float | None) -> float:
     return TIMEOUT if timeout is None else _checks.positive("timeout", timeout)
 
 
+def parameters(settings: list[str] | None) -> dict[str, Any]:
+    """Return the parameters KEY=VALUE given by --set."""
+    return dict(_setting(text) for text in settings or [])
+
+
 def environment(name: str, settings: list[str] | None) -> Any:
     """Return one of our domains or a Gymnasium environment by name, with parameters KEY=VALUE."""
-    parameters = dict(_setting(text) for text in settings or [])
+    return made(name, parameters(settings))
+
+
+def made(name: str, parameters: dict[str, Any]) -> Any:
+    """Return one of our domains or a Gymnasium environment by name, with its parameters."""
     family = name.rstrip("0123456789")
     if name in gosprl.envs.names() or family in gosprl.envs.names():
         return gosprl.envs.make(name, **parameters)

@@ -331,13 +331,21 @@ class Keeper:
         """Have everything written, and certify it if nothing stands in the way."""
         journal, self._journal = self._journal, None
         if journal is None:
-            return
+            return self._certify_late(result)
 
         def certify() -> None:
             if not collector.is_torn:
                 write_json(self.directory / CERTIFICATE, certified(result, journal.digest, journal.events))
 
         journal.close(certify)
+
+    def _certify_late(self, result: Result) -> None:
+        """Certify a run that was done when it ended, and ended before it was certified."""
+        assert self._run is not None
+        if not (self.directory / CERTIFICATE).exists():
+            self._write_manifest()
+            contents = self._run.contents
+            write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows))
 
     def _leg(self, collector: Collector) -> dict[str, Any]:
         settings, mdp = self._settings, self._system.mdp
