@@ -91,8 +91,8 @@ class OpenRun:
         """Raise `InputError` if anything was found damaged: nothing is written to such a directory."""
         for problem in self.contents.problems:
             raise InputError(
-                f"run: {self.directory} is damaged: {problem}; gosprl verify says more, and gosprl repair makes a copy "
-                "of what can be trusted"
+                f"run: {self.directory} is damaged: {Damaged(*problem)}; gosprl verify says more, and gosprl repair "
+                "makes a copy of what can be trusted"
             )
         try:
             self.names.num_states  # noqa: B018
