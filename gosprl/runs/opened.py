@@ -236,7 +236,8 @@ class OpenRun:
                 saved = read_json(file, root=self.directory)
             except (Damaged, OSError):
                 continue  # it only saves time
-            if saved.get("run") == self.manifest["run"] and first < saved.get("events", -1) <= end:
+            events = saved.get("events")
+            if saved.get("run") == self.manifest["run"] and type(events) is int and first < events <= end:
                 return saved
         return None
 
