@@ -43,6 +43,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/observing.py
 	$(BIN)/python benchmarks/discovering.py
 	$(BIN)/python benchmarks/processes.py
+	$(BIN)/python benchmarks/keeping.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py
@@ -58,6 +59,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.focused
 	$(BIN)/python -m evidence.any_system
 	$(BIN)/python -m evidence.faults
+	$(BIN)/python -m evidence.kills
 	$(BIN)/python -m evidence.probe
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.reach

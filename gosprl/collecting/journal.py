@@ -1,7 +1,7 @@
 """Journal: where the events of a run go before they are counted, if it is kept (`gosprl.runs`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from gosprl.systems.base import System
 
 TERMINATED, TRUNCATED, CRASHED = 2, 4, 8  # flags of a step; 1 is for resets
+
+
+def rewards_of(
+    rows: NDArray[np.int64], means: NDArray[np.float64], drawn: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return the rewards [n] of a compiled walk, as `Journal.walk` is told of it."""
+    rewards = means[rows]
+    return rewards if drawn is None else (drawn < rewards).astype(float)
 
 
 class Journal(ABC):
@@ -36,8 +44,23 @@ class Journal(ABC):
         """Write that the run began in s, or that a reset led there."""
 
     @abstractmethod
-    def walk(self, rows: NDArray[np.int64], s: int, rewards: NDArray[np.float64]) -> None:
-        """Write a compiled walk by `rows` [n] that ended in s, with its rewards [n]."""
+    def walk(
+        self, rows: NDArray[np.int64], s: int, means: NDArray[np.float64], drawn: NDArray[np.float64] | None
+    ) -> None:
+        """Write a compiled walk.
+
+        Parameters
+        ----------
+        rows
+            [n] the rows that were taken.
+        s
+            Where it ended.
+        means
+            [R] the mean reward of each row.
+        drawn
+            [n] with Bernoulli rewards, the uniform number of each step: the reward is 1 if it is below the mean.
+            None: the reward is the mean.
+        """
 
     @abstractmethod
     def offer(self, s: int, actions: Sequence[int] | None) -> None:
@@ -48,5 +71,5 @@ class Journal(ABC):
         """Save what was written, and with it the state of the system if it has one to tell."""
 
     @abstractmethod
-    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+    def checkpoint(self, memory: dict[str, Any]) -> None:
         """Save what a collector remembers at this moment."""

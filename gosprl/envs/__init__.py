@@ -81,7 +81,9 @@ def make(name: str, /, **parameters: Any) -> TabularMDP:
     missing = [key for key in known if known[key].default is inspect.Parameter.empty and key not in parameters]
     if missing:
         raise InputError(f"{', '.join(missing)}: expected by {family}, whose parameters are {listing}")
-    return build(**parameters)
+    mdp = build(**parameters)
+    mdp.made_by = (family, parameters)
+    return mdp
 
 
 register()

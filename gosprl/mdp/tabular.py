@@ -56,6 +56,8 @@ class TabularMDP:
         Mean rewards [R], or None.
     start, noise, name, map
         As given.
+    made_by
+        (name, parameters) with which `gosprl.envs.make` made it; None: it was made otherwise, or changed.
 
     Raises
     ------
@@ -82,6 +84,7 @@ class TabularMDP:
         self.rewards = None if rewards is None else self._row_rewards(rewards)
         self.name = name
         self.map = None if map is None else tuple(map)
+        self.made_by: tuple[str, dict[str, Any]] | None = None
         self._times: NDArray[np.float64] | None = None  # [S, S], once computed
         self._diameters: NDArray[np.float64] | None = None  # [S], once computed
         self._components: NDArray[np.int64] | None = None  # [S], once computed
@@ -123,6 +126,7 @@ class TabularMDP:
         if means.ndim == 1:
             means = np.broadcast_to(means[:, None], shape)
         other = copy(self)
+        other.made_by = None
         other.noise = _checks.choice("noise", noise, NOISES)
         other.rewards = other._row_rewards(means)
         return other

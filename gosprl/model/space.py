@@ -48,6 +48,7 @@ class StateSpace:
         self._offers: dict[int, Sequence[int] | None] = {}  # what a state last offered; None: all actions
         self.masked = False  # whether a state ever offered less than all
         self.reset_cost = 1.0
+        self.restarts = 0  # resets that began another trajectory: no sign that episodes end
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to
         self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))

@@ -100,6 +100,9 @@ class Counter:
 
     def _count_plain(self, part: Columns) -> None:
         """Count steps of a table: there are no endings, and its resets are no samples."""
+        following, states = part["next_state"], self.record.model.num_states
+        if following.min() < 0 or following.max() >= states:  # kernels do not check that
+            raise ValueError(f"expected states in 0..{states - 1}, got {following.min()} .. {following.max()}")
         steps = (part["flags"] & RESET) == 0
         rows = self.record.model.rows.index(part["state"][steps], part["action"][steps])
         self.record.recount(rows, part["next_state"][steps], part["reward"][steps], np.ones(len(rows), dtype=bool))
@@ -112,6 +115,7 @@ class Counter:
         is_reset, ended = (flags & RESET) > 0, (flags & TERMINATED) > 0
         before = np.append(self._ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
         breaks = np.isin(np.arange(self.events, self.events + len(flags)), list(self._breaks))
+        model.restarts += int(breaks.sum())
         chosen = is_reset & ~before & ~breaks
         live, final = self._mapped(self._live, part), self._mapped(self._final, part)
         s, s_next = self._mapped(self._live, part, "state"), np.where(ended, final, live)

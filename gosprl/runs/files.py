@@ -66,6 +66,7 @@ class Disk:
 
 
 disk = Disk()
+_ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False)
 _warned: set[str] = set()
 
 
@@ -125,14 +126,17 @@ def open_regular(root: Path, name: str, flags: int = os.O_RDONLY) -> int:
 
 
 def canonical(value: dict[str, Any]) -> bytes:
-    """Return the one form of a value as JSON: sorted keys, ASCII, indented for people.
+    """Return the one form of a value as JSON: sorted keys, ASCII, a line for each field.
+
+    Within a field there are no line breaks: only then Python's fast encoder is used.
 
     Raises
     ------
     ValueError, TypeError, RecursionError
         If JSON cannot hold the value.
     """
-    return (json.dumps(value, sort_keys=True, indent=1, allow_nan=False) + "\n").encode("ascii")
+    fields = [f"{json.dumps(name)}: {_ENCODER.encode(part)}" for name, part in sorted(value.items())]
+    return ("{\n" + ",\n".join(fields) + "\n}\n").encode("ascii")
 
 
 def digest_of(value: dict[str, Any]) -> str:
@@ -140,8 +144,15 @@ def digest_of(value: dict[str, Any]) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def write_json(path: Path, value: dict[str, Any], lasting_name: bool = True) -> None:
     """Replace a file by the canonical form of a value with its digest; all or nothing, also in a power cut.
+
+    Parameters
+    ----------
+    path, value
+        The file and its content.
+    lasting_name
+        Whether to wait until the name is on the disk as well; if not, a power cut may bring the old file back.
 
     Raises
     ------
@@ -158,7 +169,8 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    if lasting_name:
+        sync_directory(path.parent)
 
 
 def read_json(path: Path, limit: int = 256 * MIB, root: Path | None = None) -> dict[str, Any]:

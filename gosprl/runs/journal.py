@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.journal import Journal
+from gosprl.collecting.journal import Journal, rewards_of
 from gosprl.errors import GosprlError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
@@ -40,7 +40,8 @@ class Walked(NamedTuple):
 
     rows: NDArray[np.int64]  # [n]
     s: int  # where it ended
-    rewards: NDArray[np.float64]  # [n]
+    means: NDArray[np.float64]  # [R] of the rewards
+    drawn: NDArray[np.float64] | None  # [n] as in `Journal.walk`
 
 
 @dataclass
@@ -67,8 +68,6 @@ class DiskJournal(Journal):
     ----------
     directory, run
         Where the run is, and its id.
-    writer
-        Its log, open for writing.
     model
         Whose states and rows events speak of.
     names
@@ -85,16 +84,16 @@ class DiskJournal(Journal):
         self,
         directory: Path,
         run: str,
-        writer: LogWriter,
         model: EmpiricalModel,
         names: Names,
         events: int = 0,
         steps: int = 0,
         at: int = -1,
-        sync_steps: int = 100_000,
+        sync_steps: int = 25_000,
         sync_seconds: float = 1.0,
     ) -> None:
-        self._directory, self._run, self._writer, self._model, self._names = directory, run, writer, model, names
+        self._directory, self._run, self._model, self._names = directory, run, model, names
+        self._writer: LogWriter | None = None
         self.events, self.steps, self._at = events, steps, at
         self.saved = steps
         self._every, self._seconds = sync_steps, sync_seconds
@@ -108,12 +107,17 @@ class DiskJournal(Journal):
         self._asked = False  # whether a sync was
         self._last: Callable[[], None] | None = None  # what to do at the end, if that is now
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._write_all, name="gosprl journal", daemon=True)
+        self._thread: threading.Thread | None = None
+
+    def start(self, prepare: Callable[[], LogWriter]) -> None:
+        """Begin to write, to the log that `prepare` opens in the writing thread."""
+        self._thread = threading.Thread(target=self._write_all, args=(prepare,), name="gosprl journal", daemon=True)
         self._thread.start()
 
     @property
     def digest(self) -> str:
         """The digest of the whole log."""
+        assert self._writer is not None
         return self._writer.digest
 
     @property
@@ -164,11 +168,13 @@ class DiskJournal(Journal):
             self.events += 1
             self._at = number
 
-    def walk(self, rows: NDArray[np.int64], s: int, rewards: NDArray[np.float64]) -> None:
+    def walk(
+        self, rows: NDArray[np.int64], s: int, means: NDArray[np.float64], drawn: NDArray[np.float64] | None
+    ) -> None:
         """Write a compiled walk."""
         if len(rows):
             with self._lock:
-                self._pending.events.append(Walked(rows, s, rewards))
+                self._pending.events.append(Walked(rows, s, means, drawn))
                 self.events += len(rows)
                 self.steps += len(rows)
                 self._at = s
@@ -187,12 +193,10 @@ class DiskJournal(Journal):
                 offered = None if actions is None else [int(a) for a in actions]
                 self._pending.names.append((self.events, OFFER, number, "null", "", offered))
 
-    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+    def checkpoint(self, memory: dict[str, Any]) -> None:
         """Save what a collector remembers now, with the next sync."""
-        remembered = memory()
-        if remembered is not None:
-            with self._lock:
-                self._pending.checkpoint = (self.events, remembered)
+        with self._lock:
+            self._pending.checkpoint = (self.events, memory)
 
     def sync(self, system: System) -> None:
         """Have everything so far written, without waiting for it; raise what has failed since the last call."""
@@ -216,6 +220,8 @@ class DiskJournal(Journal):
 
     def close(self, last: Callable[[], None] = _nothing) -> None:
         """Have everything written, then call `last` in the writing thread, and wait for it; raise what has failed."""
+        if self._thread is None:
+            return
         with self._lock:
             self._last = last
             self._lock.notify_all()
@@ -224,18 +230,18 @@ class DiskJournal(Journal):
 
     # the writing thread
 
-    def _write_all(self) -> None:
+    def _write_all(self, prepare: Callable[[], LogWriter]) -> None:
         try:
+            self._writer = writer = prepare()
             while True:
                 with self._lock:
                     if not self._asked and self._last is None:
                         self._lock.wait(self._seconds)  # then also what nobody has asked for: a step may take hours
                     order, self._pending = self._pending, Order()
                     self._asked, last = False, self._last
-                if order:
-                    self._write(order)
+                if order or last is not None:
+                    self._write(writer, order, writer.sync if last is None else writer.close)
                 if last is not None:
-                    self._writer.close()
                     return last()
         except BaseException as error:  # the walking thread raises it
             self._error = error
@@ -243,15 +249,14 @@ class DiskJournal(Journal):
             with self._lock:
                 self._lock.notify_all()
 
-    def _write(self, order: Order) -> None:
+    def _write(self, writer: LogWriter, order: Order, acknowledge: Callable[[], Any]) -> None:
         if order.names:
-            self._writer.append_names(order.names)
+            writer.append_names(order.names)
         columns = self._columns(order.events)
         if len(columns["flags"]):
-            self._writer.append(columns)
-        steps = int(np.count_nonzero((columns["flags"] & RESET) == 0))
-        self._writer.sync()
-        self.saved += steps
+            writer.append(columns)
+        acknowledge()
+        self.saved += int(np.count_nonzero((columns["flags"] & RESET) == 0))
         if order.checkpoint is not None:
             self._write_checkpoint(*order.checkpoint)
         if order.state is not None:
@@ -293,9 +298,15 @@ class DiskJournal(Journal):
             "state": state,
             "action": self._model.known_rows.action[rows],
             "next_state": np.append(state[1:], walks[-1].s),
-            "reward": np.concatenate([walk.rewards for walk in walks]),
+            "reward": rewards_of(rows, walks[0].means, _joined([walk.drawn for walk in walks])),
             "flags": np.zeros(len(rows), dtype=np.uint8),
         }
+
+
+def _joined(parts: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """Return arrays as one; None if there are none, as of rewards that are not drawn."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def _of_tuples(events: list[tuple[int, int, int, float, int]]) -> dict[str, NDArray[Any]]:

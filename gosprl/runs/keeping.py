@@ -33,9 +33,9 @@ from gosprl.runs import describing
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.files import Lock, write_json
 from gosprl.runs.journal import CHECKPOINTS, DiskJournal
-from gosprl.runs.log import LogWriter
+from gosprl.runs.log import CHAIN, NAMES_FILE, LogWriter
 from gosprl.runs.names import Names
-from gosprl.runs.opened import FORMAT, MANIFEST, TABLE, OpenRun, is_unbegun
+from gosprl.runs.opened import FORMAT, MANIFEST, NOTHING, TABLE, OpenRun, is_unbegun
 from gosprl.runs.playback import Differs
 from gosprl.strategies.base import Strategy
 from gosprl.systems.base import System
@@ -67,7 +67,7 @@ class Out:
     """
 
     directory: str | os.PathLike[str]
-    sync_steps: int = 100_000
+    sync_steps: int = 25_000
     sync_seconds: float = 1.0
     source: Mapping[str, Any] | None = None
     change: bool = False
@@ -204,8 +204,7 @@ class Keeper:
         self._lock = Lock(self.directory)
 
     def __enter__(self) -> "Keeper":
-        self._is_new = is_unbegun(self.directory)
-        if not self._is_new:
+        if not is_unbegun(self.directory):
             self._lock.acquire()
             try:
                 self._run = OpenRun.read(self.directory)
@@ -221,11 +220,18 @@ class Keeper:
             if self._journal is not None:
                 journal, self._journal = self._journal, None
                 journal.close()  # without a certificate: what was collected is kept
+                if self._run is None and journal.events == 0:
+                    self._undo()
         except GosprlError:
             if error is None:
                 raise
         finally:
             self._lock.release()
+
+    def _undo(self) -> None:
+        """Remove a run in which nothing happened, because an argument was wrong."""
+        for name in (MANIFEST, TABLE, NAMES_FILE, CHAIN, "log/000001.arrow"):
+            (self.directory / name).unlink(missing_ok=True)
 
     def collector(self, begin: Callable[[int], Collector], seed: int | None) -> Collector:
         """Return the collector, where the run is now; the run is begun if it is new."""
@@ -246,12 +252,12 @@ class Keeper:
             )
         if run.contents.rows == 0:  # nothing has happened yet: it begins now
             self.manifest["legs"] = [described]
-            self._write_manifest()
             return collector
         if differences:
             return self._next_leg(begin, "")
         try:
-            run.restore(collector, self._system)
+            if run.contents.rows:
+                run.restore(collector, self._system)
         except Differs as error:
             warnings.warn(
                 f"{self.directory}: its log cannot be followed exactly ({error}), as after a change of versions; all "
@@ -282,13 +288,6 @@ class Keeper:
             "legs": [self._leg(collector)],
             "continued": [],
         }
-        for folder in ("log", CHECKPOINTS):
-            (self.directory / folder).mkdir(exist_ok=True)
-        table = self.manifest["system"]
-        if table["stored"]:
-            assert self._system.mdp is not None
-            write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
-        self._write_manifest()
         return collector
 
     def _next_leg(self, begin: Callable[[int], Collector], because: str) -> Collector:
@@ -308,24 +307,46 @@ class Keeper:
         left = None if max_steps is None else max_steps - collector.record.steps - collector.record.quits
         if self._run is not None and (collector.is_finished or (left is not None and left <= 0)):
             return collector.conclude()
-        (self.directory / CERTIFICATE).unlink(missing_ok=True)
-        self._journal = self._new_journal(collector)
-        if self._run is None or self._run.contents.rows == 0:
-            collector.record.journal = self._journal
+        run = self._run
+        self._journal = journal = self._new_journal(collector)
+        if run is None or run.contents.rows == 0:
+            collector.record.journal = journal
+            journal.start(self._begin_files if run is None else self._go_on_with_files)
             return collector.walk(self._system, left, progress)
-        how = self._run.take_up(collector, self._system, self._journal)
-        entry = {"event": self._run.contents.rows, "how": how, "when": _now(), "versions": versions()}
+        (self.directory / CERTIFICATE).unlink(missing_ok=True)
+        how = run.take_up(collector, self._system, journal)
+        for entry in self.manifest["continued"]:
+            if entry["event"] == run.contents.rows:  # another one was interrupted before anything was written
+                entry["how"] = NOTHING
+        entry = {"event": run.contents.rows, "how": how, "when": _now(), "versions": versions()}
         self.manifest["continued"].append(entry)
-        self._write_manifest()
+        journal.start(self._go_on_with_files)
         collector.walk(None, left, progress)
 
     def _new_journal(self, collector: Collector) -> DiskJournal:
-        run, out, run_id = self._run, self._out, self.manifest["run"]
-        writer = LogWriter(self.directory, run_id, None if run is None else run.contents)
-        model = collector.model
+        run, out, model = self._run, self._out, collector.model
         names = Names(model.states.fixed) if run is None else run.names
         already = (0, 0, -1) if run is None else (run.contents.rows, run.steps, run.last_state)
-        return DiskJournal(self.directory, run_id, writer, model, names, *already, out.sync_steps, out.sync_seconds)
+        return DiskJournal(
+            self.directory, self.manifest["run"], model, names, *already, out.sync_steps, out.sync_seconds
+        )
+
+    def _begin_files(self) -> LogWriter:
+        """Write what a run begins with."""
+        for folder in ("log", CHECKPOINTS):
+            (self.directory / folder).mkdir(exist_ok=True)
+        if self.manifest["system"]["stored"]:
+            assert self._system.mdp is not None
+            write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
+        write_json(self.directory / MANIFEST, self.manifest)
+        return LogWriter(self.directory, self.manifest["run"])
+
+    def _go_on_with_files(self) -> LogWriter:
+        """Write that the run goes on."""
+        assert self._run is not None
+        (self.directory / CHECKPOINTS).mkdir(exist_ok=True)
+        write_json(self.directory / MANIFEST, self.manifest)
+        return LogWriter(self.directory, self.manifest["run"], self._run.contents)
 
     def finish(self, collector: Collector, result: Result) -> None:
         """Have everything written, and certify it if nothing stands in the way."""
@@ -335,16 +356,19 @@ class Keeper:
 
         def certify() -> None:
             if not collector.is_torn:
-                write_json(self.directory / CERTIFICATE, certified(result, journal.digest, journal.events))
+                written = certified(result, journal.digest, journal.events)
+                write_json(self.directory / CERTIFICATE, written, lasting_name=False)
 
         journal.close(certify)
 
     def _certify_late(self, result: Result) -> None:
-        """Certify a run that was done when it ended, and ended before it was certified."""
+        """Certify a run that ended before it was certified, or that meets what is asked for now without a step."""
         assert self._run is not None
+        contents = self._run.contents
+        if self.manifest["legs"][-1]["first"] == contents.rows:
+            (self.directory / CERTIFICATE).unlink(missing_ok=True)
+            write_json(self.directory / MANIFEST, self.manifest)
         if not (self.directory / CERTIFICATE).exists():
-            self._write_manifest()
-            contents = self._run.contents
             write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows))
 
     def _leg(self, collector: Collector) -> dict[str, Any]:
@@ -372,6 +396,10 @@ class Keeper:
         mdp = system.mdp
         full = len(rows) == rows.num_states * rows.num_actions
         source = self._out.source
+        if source is None and mdp is not None and mdp.made_by is not None:
+            name, parameters = mdp.made_by
+            plain = all(type(value) in (int, float, str, bool) for value in parameters.values())
+            source = {"env": name, "settings": parameters} if plain else None
         return {
             "kind": "table" if isinstance(system, Tabular) else "system",
             "name": system.name,
@@ -388,12 +416,6 @@ class Keeper:
             "key": None if settings.key is None else describing.described(settings.key),
             "action values": None if settings.actions is None else describing.described(settings.actions),
         }
-
-    def _write_manifest(self) -> None:
-        try:
-            write_json(self.directory / MANIFEST, self.manifest)
-        except OSError as error:
-            raise InputError(f"out: {self.directory} cannot be written: {error}") from None
 
 
 @cache

@@ -17,9 +17,9 @@ Promises
 --------
 `LogWriter.sync` syncs the data, then writes the links, then syncs the chain. What it acknowledged survives a crash.
 What a crash leaves behind the last link was never acknowledged: it is a torn tail, no damage, and is cut off when the
-run is resumed. A torn chain ends with the beginning of a line, or with zeros. Everything else that differs is damage,
-reported with file and batch. A chain that was cut at the end of a line looks like a crash before the rest was
-acknowledged; the rest of the data then shows up as unacknowledged.
+run is resumed. A torn chain ends with the beginning of a line, with zeros, or with both. Everything else that differs
+is damage, reported with file and batch. A chain that was cut at the end of a line looks like a crash before the rest
+was acknowledged; the rest of the data then shows up as unacknowledged.
 
 Reading trusts nothing: the chain does not prove who wrote it. The memory that decoding needs is computed from the
 metadata of a batch, and compared with what its rows can need, before Arrow sees it.
@@ -28,6 +28,7 @@ metadata of a batch, and compared with what its rows can need, before Arrow sees
 import contextlib
 import dataclasses
 import hashlib
+import operator
 import os
 import re
 import stat
@@ -182,7 +183,7 @@ class Contents:
     unacknowledged
         For each file with a torn tail, the number of bytes after the last link.
     closed
-        Whether the last link is an end marker: `LogWriter.close` was called.
+        Whether the last link is an end marker and nothing follows it: `LogWriter.close` was called.
     """
 
     directory: Path
@@ -268,7 +269,6 @@ class _Verifier:
         self._unacknowledged: dict[str, int] = {}
         self._ends: dict[str, int] = {NAMES_FILE: 0}  # for each file that a link names
         self._segment, self._ended = 0, True
-        self._closed = False
 
     def contents(self) -> Contents:
         self._read_chain()
@@ -276,6 +276,8 @@ class _Verifier:
         self._look_for_strays()
         rows = sum(link.rows for link in self._links if link.file != NAMES_FILE)
         problems, unacknowledged = tuple(self._problems), self._unacknowledged
+        # a crash may tear the chain behind the end marker of a full segment, but not before the next one has data
+        closed = bool(self._links) and _may_be_end(self._links[-1]) and not problems and not unacknowledged
         return Contents(
             self._directory,
             self._run_id,
@@ -284,7 +286,7 @@ class _Verifier:
             self._digest,
             problems,
             unacknowledged,
-            self._closed,
+            closed,
         )
 
     def _report(self, file: str, batch: int | None, what: str) -> None:
@@ -294,7 +296,7 @@ class _Verifier:
     def _read_chain(self) -> None:
         try:
             with os.fdopen(open_regular(self._directory, CHAIN), "rb") as chain:
-                while len(line := chain.read(_WIDTH)) == _WIDTH and line.strip(b"\0"):
+                while len(line := chain.read(_WIDTH)) == _WIDTH and not line.endswith(b"\0"):
                     self._lines += 1
                     self._take(line)
                 self._end_with(line + chain.read(_TAIL))
@@ -357,13 +359,12 @@ class _Verifier:
     def _accept(self, link: Link) -> None:
         self._links.append(link)
         self._digest = link.digest
-        self._closed = _may_be_end(link)
         if link.file != NAMES_FILE:
-            self._segment, self._ended = self._segment + self._ended, self._closed
+            self._segment, self._ended = self._segment + self._ended, _may_be_end(link)
 
     def _end_with(self, tail: bytes) -> None:
         """Judge what follows the last whole line."""
-        if len(tail) >= _TAIL or not (tail.strip(b"\0") == b"" or _begins_line(tail, self._lines + 1)):
+        if len(tail) >= _TAIL or not _begins_line(tail.rstrip(b"\0"), self._lines + 1):
             self._report(CHAIN, self._lines + 1, "ends with bytes that are neither a line nor the beginning of one")
         elif tail:
             self._unacknowledged[CHAIN] = len(tail)
@@ -670,8 +671,7 @@ class LogWriter:
         self._names: list[Name] = []
         self._error: Exception | None = None
         self._output = _Output(directory, sizes)
-        with self._unbroken():
-            self._output.open(CHAIN)  # before the data, so that one sync of the directory is enough for both
+        self._open_chain(resumed=bool(links))
 
     @property
     def digest(self) -> str:
@@ -720,6 +720,19 @@ class LogWriter:
         finally:
             self._output.close()
         self._error = _CLOSED
+
+    def _open_chain(self, resumed: bool) -> None:
+        """Open the chain before the data, so that one sync of the directory is enough for both."""
+        try:
+            fd = self._output.open(CHAIN)
+            if resumed:  # the last process may have been killed between writing these links and syncing them
+                synced(fd)
+            else:
+                self._output.open(_segment_name(1))
+                self._output.sync()  # names of new files, while there is time
+        except BaseException:
+            self._output.close()
+            raise
 
     @contextlib.contextmanager
     def _unbroken(self) -> Iterator[None]:
@@ -810,25 +823,37 @@ def _checked_column(name: str, values: NDArray[Any] | None, rows: int) -> NDArra
         raise InputError(f"columns: {name} has shape {values.shape}, expected {(rows,)}")
     if values.dtype == dtype:
         return values
-    with np.errstate(all="ignore"):
-        cast = values.astype(dtype)
-    if not np.array_equal(cast, values, equal_nan=dtype.kind == "f"):
+    try:
+        with np.errstate(all="ignore"):
+            cast = values.astype(dtype)
+        same = np.array_equal(cast, values, equal_nan=dtype.kind == "f")
+    except (TypeError, ValueError, OverflowError):
+        same = False
+    if not same:
         raise InputError(f"columns: {name} has values that {dtype} does not hold")
     return cast
 
 
 def _checked_name(name: Name) -> Name:
-    if name.kind not in KINDS:
-        raise InputError(f"names: expected a kind among {', '.join(KINDS)}, got {name.kind!r}")
+    """Return a name that Arrow holds."""
     try:
-        key, observation = name.key.encode(), name.observation.encode()
-        pa.array([name.actions], NAMES.field("actions").type)
-        pa.array([name.event, name.index], pa.int64()).validate()
-    except (ValueError, TypeError, AttributeError, pa.ArrowException) as error:
+        actions = None if name.actions is None else tuple([operator.index(action) for action in name.actions])
+        name = name._replace(event=operator.index(name.event), index=operator.index(name.index), actions=actions)
+        fits = max(abs(name.event), abs(name.index)) < 2**63 and max(map(abs, actions or ()), default=0) < 2**31
+        room = _room(name)
+    except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"names: {name!r:.200} cannot be stored ({error})") from None
-    if len(key) + len(observation) + 4 * len(name.actions or ()) > _NAMES_WRITTEN:
-        raise InputError(f"names: {name.kind} {name.index} takes more than {_NAMES_WRITTEN} bytes")
+    if name.kind not in KINDS or not fits or room > _NAMES_WRITTEN:
+        raise InputError(
+            f"names: expected a kind among {', '.join(KINDS)}, an event and an index of 64 bits, actions of 32 bits "
+            f"and at most {_NAMES_WRITTEN} bytes, got {name!r:.200}"
+        )
     return name
+
+
+def _room(name: Name) -> int:
+    """Return how many bytes the texts and the list of a name take."""
+    return len(name.key.encode()) + len(name.observation.encode()) + 4 * len(name.actions or ())
 
 
 def _groups(names: list[Name]) -> Iterator[list[Name]]:
@@ -836,7 +861,7 @@ def _groups(names: list[Name]) -> Iterator[list[Name]]:
     group: list[Name] = []
     size = 0
     for name in names:
-        room = len(name.key.encode()) + len(name.observation.encode()) + 4 * len(name.actions or ())
+        room = _room(name)
         if group and (size + room > _NAMES_WRITTEN or len(group) == _NAMES_ROWS):
             yield group
             group, size = [], 0

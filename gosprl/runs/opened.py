@@ -1,5 +1,6 @@
 """OpenRun: a run on disk that was read and checked, and how a collector gets to where it ends."""
 
+import contextlib
 import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
@@ -13,10 +14,11 @@ import numpy as np
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
 from gosprl.errors import GosprlError, InputError
+from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
-from gosprl.runs.log import RESET, Contents, read_log
+from gosprl.runs.log import CHAIN, RESET, Contents, read_log
 from gosprl.runs.manifests import wrong_in
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
@@ -27,7 +29,7 @@ FORMAT = 1
 MANIFEST, TABLE = "manifest.json", "system.json"
 UNBEGUN = ("lock", "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
 SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectories have 2, 3, ...
-NEW_TRAJECTORY, EXACT, ENDING = "new trajectory", "exact", "at an ending"
+NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
 
 
 def is_unbegun(directory: Path) -> bool:
@@ -42,7 +44,7 @@ def is_unbegun(directory: Path) -> bool:
     found = {entry.name for entry in os.scandir(directory)}
     if MANIFEST in found:
         return False
-    others = sorted(name for name in found if name not in UNBEGUN and not name.startswith(f".{MANIFEST}"))
+    others = sorted(name for name in found if name not in UNBEGUN and name not in (f"{MANIFEST}.tmp", f"{TABLE}.tmp"))
     if others or any(os.scandir(directory / "log") if "log" in found else ()):
         raise InputError(
             f"out: expected a new directory or a run, but {directory} exists and is none: it has "
@@ -96,8 +98,21 @@ class OpenRun:
             )
         try:
             self.names.num_states  # noqa: B018
+            self._check_beside_log()
         except Damaged as error:
             raise InputError(f"run: {self.directory} is damaged: {error}") from None
+
+    def _check_beside_log(self) -> None:
+        """Raise `Damaged` if a certificate says that the log was longer, or the state of the system is damaged."""
+        with contextlib.suppress(FileNotFoundError):
+            read_json(self.directory / CHECKPOINTS / SYSTEM_STATE, root=self.directory)
+        try:
+            events = read_json(self.directory / CERTIFICATE, root=self.directory).get("events")
+        except (Damaged, OSError):
+            return  # it is not needed to go on
+        if isinstance(events, int) and events > self.contents.rows:
+            last, rows = len(self.contents.links), self.contents.rows
+            raise Damaged(CHAIN, last + 1, f"is missing: the certificate speaks of {events} events, {rows} are there")
 
     @property
     def seed(self) -> int:

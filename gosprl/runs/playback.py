@@ -5,13 +5,13 @@ replaced by its log (`Recorded`): the planner's choices are compared, outcomes a
 agree, the collector is in the end where it was: counts, confidence sets, accounts, plans.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED, Journal
+from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED, Journal, rewards_of
 from gosprl.collecting.outcome import Outcome, Paused, Start
 from gosprl.collecting.requirements import Requirement
 from gosprl.errors import GosprlError
@@ -157,7 +157,7 @@ class Comparison(Journal):
 
     def step(self, row: int, s_next: int, reward: float, flags: int) -> None:
         """Compare a step."""
-        self.walk(np.array([row]), s_next, np.array([reward]))
+        self._compare(np.array([row]), s_next, np.array([reward]))
 
     def reset(self, s: int) -> None:
         """Compare where the run began."""
@@ -166,8 +166,13 @@ class Comparison(Journal):
             raise Differs(self._cursor.event, f"the run begins in state {s}, the log says otherwise")
         self._cursor.advance()
 
-    def walk(self, rows: NDArray[np.int64], s: int, rewards: NDArray[np.float64]) -> None:
+    def walk(
+        self, rows: NDArray[np.int64], s: int, means: NDArray[np.float64], drawn: NDArray[np.float64] | None
+    ) -> None:
         """Compare a compiled walk."""
+        self._compare(rows, s, rewards_of(rows, means, drawn))
+
+    def _compare(self, rows: NDArray[np.int64], s: int, rewards: NDArray[np.float64]) -> None:
         state, begin = self._rows.state[rows], self._cursor.event
         made = {
             "state": state,
@@ -196,5 +201,5 @@ class Comparison(Journal):
     def sync(self, system: System) -> None:
         """Nothing is written."""
 
-    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+    def checkpoint(self, memory: dict[str, Any]) -> None:
         """Nothing is written."""

@@ -97,7 +97,8 @@ class Tabular(System):
                 engine.rng.bit_generator.state = before
                 engine.rng.random(walked)
             if record.journal is not None:
-                record.journal.walk(trace[:walked], int(s), self._rewards_of(trace[:walked], uniforms))
+                drawn = None if self._each == 1 else uniforms[1 : 2 * walked : 2]
+                record.journal.walk(trace[:walked], int(s), self._rewards, drawn)
             engine.walked(int(s), walked, events[:noted])
             if record.journal is not None and record.journal.due:
                 record.journal.sync(self)
@@ -121,11 +122,6 @@ class Tabular(System):
                 return engine.end()
             elif steps <= 0:
                 return None
-
-    def _rewards_of(self, rows: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rewards [n] of steps by `rows` [n], which used these uniform numbers."""
-        rewards = self._rewards[rows]
-        return rewards if self._each == 1 else (uniforms[1 : 2 * len(rows) : 2] < rewards).astype(float)
 
     def go_to(self, state: int, steps: int) -> None:
         """Be where a walk of so many steps has ended in this state; call it right after `seed`."""

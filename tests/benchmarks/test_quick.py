@@ -19,6 +19,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
         "observing",
         "discovering",
         "collecting",
+        "keeping",
         "growth",
         "distances",
         "applications",
