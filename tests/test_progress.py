@@ -1,5 +1,6 @@
 """Progress: what it is told and how often; Ctrl-C where nothing can be lost."""
 
+import re
 import sys
 
 import gymnasium
@@ -9,6 +10,7 @@ from walked import RIVER, ctrl_c, interrupt, possible, stop_after, table_collect
 
 import gosprl
 from gosprl import Collector, InputError
+from gosprl.progress import LogLines
 from gosprl.systems.stepper import Stepper
 from gosprl.systems.tabular import Tabular
 
@@ -190,3 +192,98 @@ def test_a_progress_function_that_raises_loses_nothing(eager):
     with pytest.raises(gosprl.CollectionError, match=r"the run failed after \d+ steps: the disk is full") as caught:
         gosprl.collect(RIVER, 30, seed=0, progress=progress)
     assert caught.value.result.steps == caught.value.result.counts.sum() >= 100
+
+
+# A log line from time to time
+
+
+def test_what_is_missing_and_saved_is_told(eager, tmp_path):
+    told = []
+    result = gosprl.collect(RIVER, 30, seed=0, progress=told.append, max_steps=200, out=tmp_path / "run")
+    assert told[-1]["missing"] == result.missing
+    assert told[-1]["missing"] + told[-1]["collected"] == 12 * 30
+    assert all(0 <= status["saved"] <= status["steps"] for status in told)
+    gosprl.collect(RIVER, 3, seed=0, progress=told.append)
+    assert told[-1]["saved"] is None
+
+
+def status(steps, collected, missing=1000, saved=None):
+    about = {"met": 0.612, "states": 43, "of_discovered": False}
+    return {"steps": steps, "collected": collected, "missing": missing, "saved": saved, **about}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, to be set by the test."""
+    now = [1000.0]
+    monkeypatch.setattr("gosprl.progress.time.monotonic", lambda: now[0])
+    return now
+
+
+def lines_of(clock, capsys, points):
+    """Return the lines written for (seconds, status)."""
+    lines = LogLines()
+    for seconds, told in points:
+        clock[0] = 1000.0 + seconds
+        lines(told)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_line_a_minute(clock, capsys):
+    written = lines_of(clock, capsys, [(t, status(100 * t, t)) for t in range(301)])
+    assert len(written) == 5
+    assert [int(line.split(" steps")[0].split()[-1].replace(",", "")) for line in written] == [
+        6000,
+        12000,
+        18000,
+        24000,
+        30000,
+    ]
+    time, rest = written[0].split(" ", 1)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", time)
+    assert (
+        rest == "61.2 % of the 43 states known met, 6,000 steps, 100 steps/s, about 17 min left"
+    )  # 1000 at 1 a second
+
+
+def test_what_is_saved_stands_in_the_line(clock, capsys):
+    (line,) = lines_of(clock, capsys, [(0, status(0, 0)), (60, status(1234567, 60, saved=1230000))])
+    assert "1,234,567 steps, 1,230,000 saved, 20,576 steps/s" in line
+
+
+@pytest.mark.parametrize(
+    ("collected", "missing", "left"),
+    [
+        (60, 90, "about 90 s left"),
+        (60, 180, "about 3 min left"),
+        (60, 36_000, "about 10 h left"),
+        (1, 10_000, "about 7 days left"),
+        (0, 5, "time left unknown: no needed sample was collected lately"),
+        (60, 0, "about 0 s left"),
+    ],
+)
+def test_the_forecast_is_what_is_missing_at_the_rate_of_the_last_minutes(clock, capsys, collected, missing, left):
+    (line,) = lines_of(clock, capsys, [(0, status(0, 0)), (60, status(10, collected, missing))])
+    assert line.endswith(left)
+
+
+def test_the_forecast_forgets_what_is_long_past(clock, capsys):
+    """A thousand samples in the first minute, then one a minute: after five minutes only the latter counts."""
+    points = [(0, status(0, 0)), *((60 * t, status(t, 1000 + t, missing=10)) for t in range(1, 9))]
+    written = lines_of(clock, capsys, points)
+    assert written[0].endswith("about 1 s left")
+    assert written[-1].endswith("about 10 min left")
+
+
+def test_the_rate_of_a_run_that_goes_on_is_that_of_this_call(eager, clock):
+    told, collector = [], table_collector(6, 2, 50, seed=0)
+    collector.run(RIVER, max_steps=400)
+    clock[0] += 10
+
+    def progress(status):
+        clock[0] += 1
+        told.append(status)
+
+    collector.run(RIVER, max_steps=100, progress=progress)
+    assert told[-1]["steps"] == 500
+    assert told[-1]["rate"] <= 100

@@ -25,7 +25,7 @@ def compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tu
     wrong = [
         f"{name} {_short(certificate.get(name))}, recomputed {_short(mine.get(name))}"
         for name in sorted({*mine, *certificate})
-        if name not in mine or name not in certificate or mine[name] != certificate[name]
+        if _as_text(mine, name) != _as_text(certificate, name)
     ]
     return wrong, note
 
@@ -34,6 +34,11 @@ def fields(result: Result) -> dict[str, Any]:
     """Return the certificate of a result as it is read from a file."""
     value: dict[str, Any] = json.loads(json.dumps(certified(result, "", 0)))
     return value
+
+
+def _as_text(certificate: Mapping[str, Any], name: str) -> str:
+    """Return a field as it stands in a file: there, 1 and true are not the same; "" if it is missing."""
+    return json.dumps(certificate[name], sort_keys=True) if name in certificate else ""
 
 
 def entries(counts: Any) -> tuple[tuple[int, int], dict[tuple[int, int], int]] | None:

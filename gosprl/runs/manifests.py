@@ -145,7 +145,7 @@ OF_SURROUNDINGS: dict[str, Test] = {
 }
 OF_LEG: dict[str, Test] = {
     "because": _text,
-    "need": _dict,
+    "need": lambda value: _dict(value) and len(value) > 0,
     "strategy": _strategy,
     "threshold": _or_none(_number),
     "rewards": _or_none(_range),

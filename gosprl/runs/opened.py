@@ -93,8 +93,8 @@ class OpenRun:
         """Raise `InputError` if anything was found damaged: nothing is written to such a directory."""
         for problem in self.contents.problems:
             raise InputError(
-                f"run: {self.directory} is damaged: {problem}; gosprl verify says more, and gosprl repair makes a copy "
-                "of what can be trusted"
+                f"run: {self.directory} is damaged: {Damaged(*problem)}; gosprl verify says more, and gosprl repair "
+                "makes a copy of what can be trusted"
             )
         try:
             self.names.num_states  # noqa: B018
@@ -251,7 +251,8 @@ class OpenRun:
                 saved = read_json(file, root=self.directory)
             except (Damaged, OSError):
                 continue  # it only saves time
-            if saved.get("run") == self.manifest["run"] and first < saved.get("events", -1) <= end:
+            events = saved.get("events")
+            if saved.get("run") == self.manifest["run"] and type(events) is int and first < events <= end:
                 return saved
         return None
 

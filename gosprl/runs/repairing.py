@@ -83,11 +83,12 @@ def repair(directory: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     True
     """
     source, place = Path(directory), Path(target)
-    _check_target(source, place)
     try:
         manifest = the_manifest(source)
     except (Damaged, OSError) as error:
+        _check_target(source, place)
         return _log_alone(source, place, str(error))
+    _check_target(source, place)
     contents, notes = _trusted(OpenRun(source, manifest, read_log(source, manifest["run"])))
     place.mkdir(parents=True)
     (place / CHECKPOINTS).mkdir()

@@ -323,10 +323,10 @@ class _Verifier:
             stated = {tuple(entry) for entry in certificate["unmet"] if entry[0] >= 0}
             others = [entry for entry in certificate["unmet"] if entry[0] < 0]
             given_up = [f"{s}: {why}" for s, why in certificate["unreachable"]]
+            sound = explained(stated, lacking, certificate) and certificate["met"] == (not stated and not others)
         except (KeyError, TypeError, ValueError, IndexError):
             self._say("need", False, f"{CERTIFICATE}: no certificate says its need like this")
             return
-        sound = explained(stated, lacking, certificate) and certificate["met"] == (not stated and not others)
         text = "met" if certificate["met"] else f"not met: {listed(certificate['unmet'])} (state, action, needed, have)"
         text += f"; given up: {listed(given_up)}" if given_up else ""
         self._say("need", sound, text if sound else f"{CERTIFICATE}: what is unmet is not what need and counts say")

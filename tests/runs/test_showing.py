@@ -10,7 +10,7 @@ from kinds import Maze
 
 import gosprl
 from gosprl import applications
-from gosprl.runs import Out, show
+from gosprl.runs import Out, journal, show
 from gosprl.runs.files import Lock
 from gosprl.systems.stepper import Stepper
 
@@ -85,7 +85,8 @@ def test_a_run_that_has_just_begun(tmp_path):
     assert "none: the run is unfinished" in repr(found)
 
 
-def test_a_damaged_log_is_shown_up_to_the_damage(tmp_path):
+def test_a_damaged_log_is_shown_up_to_the_damage(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "BACKLOG", 0)  # every sync is a batch
     collect("table", tmp_path / "run")
     whole = table_of(tmp_path / "run")
     log = tmp_path / "run/log/000001.arrow"
