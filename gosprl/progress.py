@@ -170,25 +170,38 @@ class GoalProgress(_Reports):
         )
 
 
+_walking: list["Engine"] = []  # those that a flag stops, in the main thread
+
+
+def interrupt() -> bool:
+    """Let the run of the main thread stop where nothing can be lost; whether there is one that was not told before."""
+    if not _walking or _walking[-1].interrupted:
+        return False
+    _walking[-1].interrupted = True
+    return True
+
+
 @contextmanager
 def interrupts_heard(engine: "Engine") -> Iterator[None]:
     """Let Ctrl-C raise a flag, not an exception, which could fall between a step and its record; a second one raises.
 
-    Only the main thread hears signals, and only where they are not to be ignored; elsewhere nothing changes.
+    Only the main thread hears signals, and Ctrl-C only where it is not to be ignored; elsewhere nothing changes.
     """
     engine.interrupted = False
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if ignored or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def heard(number: int, frame: Any) -> None:
-        if engine.interrupted:
+        if not interrupt():
             raise KeyboardInterrupt
-        engine.interrupted = True
 
-    before = signal.signal(signal.SIGINT, heard)
+    _walking.append(engine)
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    before = None if ignored else signal.signal(signal.SIGINT, heard)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        _walking.remove(engine)
+        if not ignored:
+            signal.signal(signal.SIGINT, before)

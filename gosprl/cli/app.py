@@ -14,6 +14,7 @@ from gosprl.cli import collect, domains, probe, serve
 from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli import runs as cli_runs
 from gosprl.cli.shared import INTERRUPTED, TERMINATED, exits
+from gosprl.progress import interrupt
 
 app = typer.Typer(
     name="gosprl",
@@ -50,9 +51,10 @@ def main() -> None:
     def terminate(number: int, frame: FrameType | None) -> None:
         nonlocal terminated
         terminated = True
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: nobody listens
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.raise_signal(signal.SIGINT)
+        elif not interrupt():  # as in the background of a shell: Ctrl-C is not heard, but this is
             raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
 
     if isinstance(sys.stdout, TextIOWrapper):  # a character that the terminal cannot show must not end a run
         sys.stdout.reconfigure(errors="backslashreplace")

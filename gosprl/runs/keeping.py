@@ -189,6 +189,11 @@ def keep(
             kept.finish(collector, error.result)
             raise
         kept.finish(collector, result)
+    if collector.is_torn:
+        warnings.warn(
+            f"interrupted in the middle of a step: the result may have samples that {kept.directory} does not have",
+            stacklevel=4,
+        )
     return collector, result
 
 

@@ -232,10 +232,17 @@ def test_a_system_made_in_python_is_resumed_there(tmp_path):
 # Interruptions
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_signals_leave_a_run_that_resumes_to_the_same(tmp_path, number, status):
-    need = ("--need", 600, "--seed", 0)
-    child = process("collect", "corridor24", *need, "--out", tmp_path / "run", "--sync-seconds", 0.01, before=SLOW)
+IN_BACKGROUND = "\nimport signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # as a shell script's `gosprl ... &`
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "more"),
+    [(signal.SIGTERM, 143, ""), (signal.SIGINT, 130, ""), (signal.SIGTERM, 143, IN_BACKGROUND)],
+    ids=["SIGTERM", "Ctrl-C", "SIGTERM in the background"],
+)
+def test_signals_leave_a_run_that_resumes_to_the_same(tmp_path, number, status, more):
+    need, often = ("--need", 600, "--seed", 0), ("--sync-seconds", 0.01)
+    child = process("collect", "corridor24", *need, *often, "--out", tmp_path / "run", before=SLOW + more)
     log = tmp_path / "run/log/chain"
     until(lambda: log.exists() and log.stat().st_size > 400, child)
     child.send_signal(number)
@@ -243,6 +250,8 @@ def test_signals_leave_a_run_that_resumes_to_the_same(tmp_path, number, status):
     assert child.returncode == status
     assert "interrupted" in out
     part = table_of(tmp_path / "run").num_rows
+    certificate = json.loads((tmp_path / "run/certificate.json").read_bytes())
+    assert (certificate["stop"], certificate["steps"]) == ("interrupted", part - 1)
     told = json_of("resume", tmp_path / "run")
     assert told == json_of("collect", "corridor24", *need)
     assert part < told["steps"]
@@ -359,11 +368,10 @@ def test_help_shows_an_example(verb):
 
 
 def test_help_and_verbs_without_runs_import_no_arrow():
-    for arguments in (["--help"], ["resume", "--help"], ["verify", "nowhere-at-all"]):
+    for arguments in (["--help"], ["resume", "--help"]):
         call = f"sys.argv[1:] = {arguments}\nfrom gosprl.cli.app import app\ntry: app()\nexcept SystemExit: pass"
         done = subprocess.run([sys.executable, "-c", LIGHT.format(call)], capture_output=True, text=True)
-        if arguments[0] != "verify":
-            assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stderr
     call = "import gosprl"
     assert subprocess.run([sys.executable, "-c", LIGHT.format(call)]).returncode == 0
 
