@@ -5,8 +5,10 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 PERIOD = 0.1  # seconds between two reports, at least
 LINE_PERIOD = 5.0  # seconds between two lines where they cannot be written over
+LOG_PERIOD = 60.0  # seconds between two lines of a log
+FORECAST_LINES = 5  # over which a forecast looks back
 
 
 class _Reports(ABC):
@@ -70,7 +74,7 @@ class Progress(_Reports):
 
     def __init__(self, progress: Any, collector: "Collector") -> None:
         super().__init__(progress)
-        self._collector = collector
+        self._collector, self._before = collector, collector.record.steps
 
     def _status(self) -> dict[str, Any]:
         record = self._collector.record
@@ -80,7 +84,10 @@ class Progress(_Reports):
             "met": record.need.proportion_met,
             "states": record.need.num_states,
             "of_discovered": record.need.requirement.of_discovered,
-            "rate": record.steps / self._seconds(),
+            "missing": record.need.missing,
+            "collected": record.need.collected,
+            "saved": None if record.journal is None else record.journal.saved,
+            "rate": (record.steps - self._before) / self._seconds(),  # of this call: a run may have been resumed
         }
 
     def _line(self, status: dict[str, Any]) -> str:
@@ -93,6 +100,52 @@ class Progress(_Reports):
 def states_of(status: dict[str, Any]) -> str:
     """Return the states that a status speaks of, in words."""
     return f"the {status['states']:,} states {'discovered' if status['of_discovered'] else 'known'}"
+
+
+class LogLines:
+    """Writes a line to stderr from time to time, for runs that nobody watches; given to `collect(progress=)`.
+
+    A line has the time, the proportion met, the steps made and saved, the rate since the last line, and a forecast:
+    the samples missing, at the rate at which needed samples came in during the last lines.
+    """
+
+    def __init__(self) -> None:
+        self._past: deque[tuple[float, int, int]] = deque(maxlen=FORECAST_LINES + 1)  # (time, steps, collected)
+
+    def __call__(self, status: dict[str, Any]) -> None:
+        """Take what a run says of itself; a line is written when one is due."""
+        now = time.monotonic()
+        point = (now, status["steps"], status["collected"])
+        if not self._past:
+            self._past.append(point)
+        elif now - self._past[-1][0] >= LOG_PERIOD:
+            rate = (point[1] - self._past[-1][1]) / (now - self._past[-1][0])
+            line = f"{_clock()} {_logged(status, rate)}, {_forecast(status['missing'], self._past[0], point)}"
+            self._past.append(point)
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+
+def _clock() -> str:
+    return datetime.now().isoformat(timespec="seconds")
+
+
+def _logged(status: dict[str, Any], rate: float) -> str:
+    saved = "" if status["saved"] is None else f", {status['saved']:,} saved"
+    met = f"{100 * status['met']:.1f} % of {states_of(status)} met"
+    return f"{met}, {status['steps']:,} steps{saved}, {rate:,.0f} steps/s"
+
+
+def _forecast(missing: int, then: tuple[float, int, int], now: tuple[float, int, int]) -> str:
+    """Return how long the missing samples would take at the rate between two points (time, steps, collected)."""
+    collected, seconds = now[2] - then[2], now[0] - then[0]
+    if collected <= 0:
+        return "time left unknown: no needed sample was collected lately"
+    left = missing * seconds / collected
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if left >= 2 * size:
+            return f"about {left / size:,.0f} {unit} left"
+    return f"about {left:,.0f} s left"
 
 
 class GoalProgress(_Reports):

@@ -22,9 +22,10 @@ gaps (`error_bound`). The published bound, for exactly n_k samples, has exp(-n_k
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +47,8 @@ ROUND = 1.2  # samples of a round of elimination, as a multiple of the round bef
 
 class _Arms(Requirement):
     """The same number of samples of every remaining state."""
+
+    memory: ClassVar[tuple[str, ...]] = ("dropped", "best", "need", "looking", "done", "_known")
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
@@ -77,6 +80,18 @@ class _Arms(Requirement):
         """Take over the model's number of states and rows."""
         super().resize(model, rows)
         self.remaining = np.append(self.remaining, np.zeros(model.rows.num_states - len(self.remaining), dtype=bool))
+
+    def remember(self) -> dict[str, Any]:
+        """Return the need, the remaining states, and what was decided so far."""
+        arrays = {name: getattr(self, name).tolist() for name in ("pair", "state", "remaining")}
+        return arrays | {name: copy(getattr(self, name)) for name in self.memory}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Ask for the same as the requirement that remembered this."""
+        for name, dtype in (("pair", np.int64), ("state", np.int64), ("remaining", np.bool_)):
+            setattr(self, name, np.array(memory[name], dtype=dtype))
+        for name in self.memory:
+            setattr(self, name, memory[name])
 
     def num_states(self, model: EmpiricalModel) -> int:
         """Return the number of candidates at the start, those dropped among them."""
@@ -122,6 +137,8 @@ class _Arms(Requirement):
 class SuccessiveRejects(_Arms):
     """Drop the state with the smallest mean after each phase of a schedule that spends `budget` samples."""
 
+    memory = (*_Arms.memory, "schedule")
+
     def __init__(self, model: EmpiricalModel, all_states: bool, budget: int) -> None:
         super().__init__(model, all_states)
         self.budget = budget
@@ -141,7 +158,7 @@ class SuccessiveRejects(_Arms):
             worst = states[np.argmin(means(model)[states])]
             self.drop(np.array([worst]))
         phase = len(self.dropped)
-        self.done = self.remaining.sum() == 1
+        self.done = bool(self.remaining.sum() == 1)
         if not self.done:
             self.need = max(1, self.schedule[phase])
 

@@ -5,11 +5,11 @@ are still needed to prove the objective. The answer is computed from the samples
 collection, so it can be watched, interrupted and limited to a number of steps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ class Rule(Requirement):
     """
 
     resets = False
+    memory: ClassVar[tuple[str, ...]] = ()  # attributes that are no function of the counts: numbers
 
     def __init__(self, model: EmpiricalModel, all_states: bool) -> None:
         self.pair = np.zeros(len(model.rows), dtype=np.int64)
@@ -93,6 +94,16 @@ class Rule(Requirement):
         counting = np.zeros(len(model.rows), dtype=bool)
         counting[rows] = self.counting
         self.counting = counting
+
+    def remember(self) -> dict[str, Any]:
+        """Return the need, and the attributes that decide how it goes on."""
+        return {"pair": self.pair.tolist(), **{name: getattr(self, name) for name in self.memory}}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Ask for the same as the rule that remembered this."""
+        self.pair = np.array(memory["pair"], dtype=np.int64)
+        for name in self.memory:
+            setattr(self, name, memory[name])
 
     def num_states(self, model: EmpiricalModel) -> int:
         """Return the number of states whose rows count."""

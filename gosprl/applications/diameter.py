@@ -27,7 +27,7 @@ the mass of successors never seen goes to states discovered: nothing bounds how 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -158,6 +158,11 @@ class DiameterRule(Rule):
     resets = True
     values: Floats | None = None  # [n, n] as last computed
 
+    def remember(self) -> dict[str, Any]:
+        """Return what decides how it goes on; the hitting times are computed anew."""
+        self.values = None
+        return super().remember()
+
 
 class ProofRule(DiameterRule):
     """A rule that needs a few samples of every pair first, and then samples of the rows whose errors are too large."""
@@ -180,6 +185,8 @@ class ProofRule(DiameterRule):
 
 class CertifiedDiameter(ProofRule):
     """Samples until the sets prove upper <= factor * lower."""
+
+    memory: ClassVar[tuple[str, ...]] = ("allowed",)
 
     def __init__(self, model: EmpiricalModel, all_states: bool, family: Confidence, factor: float) -> None:
         super().__init__(model, all_states, family)
@@ -208,6 +215,8 @@ class DoublingDiameter(DiameterRule):
     printed
         delta of the printed requirement Phi; None for the certified estimation of the model.
     """
+
+    memory = ("W",)
 
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, epsilon: float, printed: float | None

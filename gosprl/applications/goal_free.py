@@ -125,6 +125,8 @@ def phi(X: float, y: float, epsilon: float, delta: float, support: int, states: 
 class PaperPolicies(CertifiedDiameter):
     """alpha phi(D, omega) samples of every pair; D is estimated first, unless it is given."""
 
+    memory = ("allowed", "diameter")
+
     def __init__(
         self, model: EmpiricalModel, all_states: bool, family: Confidence, task: Task, delta: float, alpha: float
     ) -> None:

@@ -63,6 +63,8 @@ def more_samples(visits: Ints, ratio: Floats) -> Ints:
 class PaperModel(Rule):
     """alpha Phi samples of every pair, for an error that starts at `begin` and is halved until it is eta."""
 
+    memory = ("eta",)
+
     def __init__(
         self, model: EmpiricalModel, all_states: bool, eta: float, norm: str, delta: float, alpha: float, begin: float
     ) -> None:

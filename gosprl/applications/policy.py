@@ -27,7 +27,7 @@ whose value is the largest for `upper`, and 0 for `lower`. So both bounds hold w
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -265,6 +265,15 @@ class Phases(Rule):
         """Take over the model's number of states and rows."""
         super().resize(model, rows)
         self.samples = [scattered(visits, rows, len(model.rows)) for visits in self.samples]
+
+    def remember(self) -> dict[str, Any]:
+        """Return the need, and the samples at the end of each phase."""
+        return {**super().remember(), "samples": [visits.tolist() for visits in self.samples]}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Ask for the same as the rule that remembered this."""
+        super().recall(memory)
+        self.samples = [np.array(visits, dtype=np.int64) for visits in memory["samples"]]
 
     def newly_counting(self, model: EmpiricalModel) -> Ints:
         """Add the rows of the states discovered since the last call; the more there are, the more samples of each."""

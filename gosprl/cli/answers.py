@@ -34,6 +34,7 @@ class Request:
     force: bool
     as_json: bool
     declared: dict[str, Any] = field(default_factory=dict)  # what the environment is like: resets, horizon and so on
+    kept: dict[str, Any] = field(default_factory=dict)  # `out`, if the run is kept on disk
 
 
 def run(
@@ -70,9 +71,19 @@ def run(
     walk = {key: getattr(request, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:
-            answer = application(request.system, progress=bar, **walk, **request.declared, **options)
+            answer = application(request.system, progress=bar, **walk, **request.declared, **request.kept, **options)
     except gosprl.CollectionError as error:
-        _end_failed(request, error)
+        end_failed(request, error)
+    report(request, answer, more, listed)
+
+
+def report(
+    request: Request,
+    answer: Any,
+    more: Callable[[Any], dict[str, Any]] = lambda answer: {},
+    listed: tuple[str, ...] = (),
+) -> NoReturn:
+    """Print and save an answer, and exit; as `run`."""
     output = outcome(request.env, answer.collected) | {"guarantee": str(answer.guarantee)} | _answered(answer)
     shown, wrong = [facts(request.env, [*answer.lines(), *answer.ending()])], False
     try:
@@ -85,7 +96,7 @@ def run(
     raise typer.Exit(2 if wrong else INTERRUPTED if answer.stop == "interrupted" else 0 if answer.reached else 1)
 
 
-def _end_failed(request: Request, error: gosprl.CollectionError) -> NoReturn:
+def end_failed(request: Request, error: gosprl.CollectionError) -> NoReturn:
     """Print and save the samples collected before the run failed, and exit."""
     print_error(error)
     result = error.result
@@ -110,7 +121,7 @@ def _per_state(output: dict[str, Any], listed: tuple[str, ...], model: gosprl.Em
     """Return a table of the `listed` entries of every state with a policy, at most LISTED states."""
     states = np.flatnonzero(output["policy"] >= 0)
     omitted = len(states) - LISTED
-    caption = f"and {omitted:,} more states: --json and --out have all" if omitted > 0 else None
+    caption = f"and {omitted:,} more states: --json and --save have all" if omitted > 0 else None
     table = Table(box=SIMPLE_HEAD, caption=caption)
     for title in ("state", *("action" if name == "policy" else name for name in listed)):
         table.add_column(title, justify="right")

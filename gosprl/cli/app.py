@@ -12,6 +12,7 @@ import gosprl
 from gosprl.cli import applications as cli_applications
 from gosprl.cli import collect, domains, probe, serve
 from gosprl.cli import reproduce as cli_reproduce
+from gosprl.cli import runs as cli_runs
 from gosprl.cli.shared import INTERRUPTED, TERMINATED, exits
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ app.command()(exits(collect.collect))
 app.command()(exits(probe.probe))
 app.command()(exits(domains.domains))
 app.command()(exits(serve.serve))
+cli_runs.register(app)
 cli_applications.register(app)
 cli_reproduce.register(app)
 

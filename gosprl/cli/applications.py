@@ -16,6 +16,7 @@ import gosprl
 from gosprl import _checks, applications
 from gosprl.applications.goal_free import row_costs
 from gosprl.cli.answers import Request, run
+from gosprl.cli.outputs import OutDir, kept, made_by
 from gosprl.cli.shared import (
     AsJson,
     Env,
@@ -31,6 +32,7 @@ from gosprl.cli.shared import (
     declared,
     environment,
     exits,
+    parameters,
     samples,
 )
 from gosprl.systems import as_system
@@ -39,8 +41,8 @@ PANEL = "What the samples are for"
 
 Delta = Annotated[float, typer.Option(help="Largest probability that the answer is wrong.")]
 Sets = Annotated[str, typer.Option(help="Confidence sets: kl or bernstein.")]
-Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE.npz", help="Save the answer as arrays, with the names of --json.")
+Save = Annotated[
+    Path | None, typer.Option("--save", metavar="FILE.npz", help="Save the answer as arrays, with the names of --json.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite FILE.npz if it exists.")]
 Rewards = Annotated[
@@ -88,8 +90,9 @@ def find_treasure(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Search ENV for a reward that may be hidden at any pair.
@@ -101,9 +104,11 @@ def find_treasure(
 
     Example: `gosprl find-treasure FrozenLake-v1 --threshold 0.5 --need 20 --seed 0 --json`
     """
+    source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
+    kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise, needed=threshold is not None)
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("searching", request, applications.find_treasure, {"need": samples(need), "threshold": threshold})
 
 
@@ -132,8 +137,9 @@ def estimate_model(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the dynamics of every pair of ENV to within ETA (MODEST, RMODEST).
@@ -145,7 +151,9 @@ def estimate_model(
     Example: `gosprl estimate-model FrozenLake-v1 --eta 0.5 --norm max --seed 0 --json`
     """
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json, given)
+    kept_in = kept(keep_in, made_by(env, parameters(settings)))
+    system = environment(env, settings)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     options = {"eta": eta, "norm": norm, "rule": rule, "alpha_b": alpha_b}
     run("estimating the model", request, applications.estimate_model, options)
 
@@ -167,8 +175,9 @@ def estimate_diameter(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound the diameter of ENV from above and below.
@@ -179,7 +188,9 @@ def estimate_diameter(
     Example: `gosprl estimate-diameter riverswim6 --epsilon 0.5 --rule certified --seed 0`
     """
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json, given)
+    kept_in = kept(keep_in, made_by(env, parameters(settings)))
+    system = environment(env, settings)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     options = {"epsilon": epsilon, "rule": rule}
     run("estimating the diameter", request, applications.estimate_diameter, options)
 
@@ -219,8 +230,9 @@ def explore_all_goals(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Explore ENV until near-optimal policies can be planned for any goal and any costs.
@@ -232,7 +244,9 @@ def explore_all_goals(
     Example: `gosprl explore-all-goals riverswim --set states=3 --epsilon 1 --c-min 0.5 --goal 2 --seed 0`
     """
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, environment(env, settings), seed, delta, confidence, max_steps, save, force, as_json, given)
+    kept_in = kept(keep_in, made_by(env, parameters(settings)))
+    system = environment(env, settings)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     options = {
         "epsilon": epsilon,
         "c_min": c_min,
@@ -266,8 +280,9 @@ def learn_policy(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn a policy for the discounted rewards of ENV, within EPSILON of the best from every state.
@@ -277,9 +292,11 @@ def learn_policy(
 
     Example: `gosprl learn-policy riverswim6 --gamma 0.9 --epsilon 1 --seed 0`
     """
+    source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
+    kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
     run("learning a policy", request, applications.learn_policy, options, listed=("policy", "lower", "upper"))
 
@@ -302,8 +319,9 @@ def best_state(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Identify the state of ENV with the largest mean reward.
@@ -315,9 +333,11 @@ def best_state(
 
     Example: `gosprl best-state FrozenLake-v1 --epsilon 0.2 --delta 0.05 --seed 0`
     """
+    source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
+    kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("comparing states", request, applications.best_state, {"budget": budget, "epsilon": epsilon})
 
 
@@ -336,8 +356,9 @@ def estimate_rewards(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
-    save: Out = None,
+    save: Save = None,
     force: Force = False,
+    keep_in: OutDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the mean reward of every pair of ENV to within EPSILON.
@@ -346,9 +367,11 @@ def estimate_rewards(
 
     Example: `gosprl estimate-rewards riverswim6 --noise bernoulli --epsilon 0.2 --seed 0`
     """
+    source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
+    kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
     given = declared(resets, reset_cost, horizon, max_states, unseen)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("estimating rewards", request, applications.estimate_rewards, {"epsilon": epsilon})
 
 

@@ -1,6 +1,6 @@
 """The verb `gosprl collect`."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 import gosprl
+from gosprl.cli.outputs import OutDir, SyncSeconds, SyncSteps, kept, made_by
 from gosprl.cli.shared import (
     INTERRUPTED,
     AsJson,
@@ -29,11 +30,31 @@ from gosprl.cli.shared import (
     opened,
     out,
     outcome,
+    parameters,
+    patience,
     print_error,
     print_json,
     samples,
     summary,
 )
+
+Confidence = Annotated[str | None, typer.Option(help="Family of the confidence sets: kl (default) or bernstein.")]
+Scale = Annotated[
+    float | None,
+    typer.Option(help="Width multiplier of the sets of gosprl, practical and the rivals; below 1 no guarantee."),
+]
+Delta = Annotated[float | None, typer.Option(help="Largest probability that the guarantee fails (default 0.1).")]
+Goals = Annotated[
+    str | None,
+    typer.Option(help="The states that gosprl heads for: all (default), least-sampled, easiest or random."),
+]
+Reach = Annotated[
+    float | None, typer.Option(help="Give up each state that is certified to be more than this many steps away.")
+]
+Planning = Annotated[
+    str | None,
+    typer.Option(help="gosprl plans for the states on its way (focused, default) or for all states (full)."),
+]
 
 
 def collect(
@@ -51,27 +72,12 @@ def collect(
     ] = "guarded",
     seed: Seed = None,
     max_steps: MaxSteps = None,
-    confidence: Annotated[
-        str | None, typer.Option(help="Family of the confidence sets: kl (default) or bernstein.")
-    ] = None,
-    scale: Annotated[
-        float | None,
-        typer.Option(help="Width multiplier of the sets of gosprl, practical and the rivals; below 1 no guarantee."),
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Largest probability that the guarantee fails (default 0.1).")
-    ] = None,
-    goals: Annotated[
-        str | None,
-        typer.Option(help="The states that gosprl heads for: all (default), least-sampled, easiest or random."),
-    ] = None,
-    reach: Annotated[
-        float | None, typer.Option(help="Give up each state that is certified to be more than this many steps away.")
-    ] = None,
-    planning: Annotated[
-        str | None,
-        typer.Option(help="gosprl plans for the states on its way (focused, default) or for all states (full)."),
-    ] = None,
+    confidence: Confidence = None,
+    scale: Scale = None,
+    delta: Delta = None,
+    goals: Goals = None,
+    reach: Reach = None,
+    planning: Planning = None,
     known: Annotated[
         bool, typer.Option("--known", help="Plan with the true dynamics; nothing is learnt (our domains only).")
     ] = False,
@@ -84,6 +90,9 @@ def collect(
     process: ProcessOption = None,
     timeout: Timeout = None,
     log: ErrorLog = None,
+    keep_in: OutDir = None,
+    sync_steps: SyncSteps = None,
+    sync_seconds: SyncSeconds = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare with the fluid limit and a random walk (our domains only).")
     ] = False,
@@ -102,17 +111,12 @@ def collect(
     Example: `gosprl collect Blackjack-v1 --need 3 --resets anytime --seed 0`
 
     Example: `gosprl collect --process "./simulator --fast" --need 20 --seed 0`
+
+    Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --out runs/lake`, after a crash `gosprl resume runs/lake`
     """
-    options: dict[str, Any] = {
-        "confidence": confidence,
-        "scale": scale,
-        "delta": delta,
-        "goals": goals,
-        "reach": reach,
-        "planning": planning,
-    }
-    options = {name: value for name, value in options.items() if value is not None}
+    options = strategy_options(confidence, scale, delta, goals, reach, planning)
     options |= declared(resets, reset_cost, horizon, max_states, unseen)
+    options |= kept(keep_in, _source(env, settings, process, timeout), sync_steps, sync_seconds)
     with opened(env, settings, process, timeout, log) as (name, system):
         if known and not isinstance(system, gosprl.TabularMDP):
             raise gosprl.InputError("known: expected one of our domains; the dynamics of other systems are not known")
@@ -124,16 +128,58 @@ def collect(
             options["dynamics"] = system
         options |= {"strategy": strategy, "seed": seed, "max_steps": max_steps}
         result, wrong = _collected(system, samples(need), options)
+    print_result(name, system, result, as_json)
+    if compare:
+        _compare(system, samples(need), result, seed)
+    end(result, wrong)
+
+
+def strategy_options(
+    confidence: str | None,
+    scale: float | None,
+    delta: float | None,
+    goals: str | None,
+    reach: float | None,
+    planning: str | None,
+) -> dict[str, Any]:
+    """Return the options of a strategy that were given."""
+    given = {
+        "confidence": confidence,
+        "scale": scale,
+        "delta": delta,
+        "goals": goals,
+        "reach": reach,
+        "planning": planning,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _source(
+    env: str | None, settings: list[str] | None, process: str | None, timeout: float | None
+) -> dict[str, Any] | None:
+    """Return what makes the system again."""
+    if env is not None:
+        return made_by(env, parameters(settings))
+    if process is None:
+        return None
+    from gosprl.systems.process import words
+
+    return {"process": words(process), "timeout": patience(timeout)}
+
+
+def print_result(name: str, system: Any, result: gosprl.Result, as_json: bool) -> None:
+    """Print the outcome of a collection: a JSON object, or a table and the map of a domain that has one."""
     if as_json:
         known_limit = {"limit": result.limit, "limit_of": result.limit_of} if result.closeness else {}
         print_json(outcome(name, result) | known_limit)
-    else:
-        out.print(summary(name, result))
-        if isinstance(system, gosprl.TabularMDP):
-            if system.map is not None:
-                out.print(_heat_map(system.map, result.counts.sum(axis=1)), soft_wrap=True)
-            if compare:
-                _compare(system, samples(need), result, seed)
+        return
+    out.print(summary(name, result))
+    if isinstance(system, gosprl.TabularMDP) and system.map is not None:
+        out.print(_heat_map(system.map, result.counts.sum(axis=1)), soft_wrap=True)
+
+
+def end(result: gosprl.Result, wrong: bool = False) -> NoReturn:
+    """Exit with the status of a collection; `wrong`: it failed because an argument is wrong."""
     if result.stop == "interrupted":
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(2 if wrong else 0 if result.met else 1)

@@ -31,13 +31,13 @@ def check_file(file: Path | None, force: bool) -> None:
     if file is None:
         return
     if file.suffix != ".npz":
-        raise gosprl.InputError(f"out: expected the name of an .npz file, got {file}")
+        raise gosprl.InputError(f"save: expected the name of an .npz file, got {file}")
     if file.exists() and not force:
         raise gosprl.InputError(
-            f"out: expected a new file, but {file} exists; give another name, or --force to overwrite it"
+            f"save: expected a new file, but {file} exists; give another name, or --force to overwrite it"
         )
     if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise gosprl.InputError(f"out: {file} cannot be written; check that its directory exists and is writable")
+        raise gosprl.InputError(f"save: {file} cannot be written; check that its directory exists and is writable")
 
 
 def save(file: Path, output: dict[str, Any], *, force: bool) -> None:
@@ -49,4 +49,4 @@ def save(file: Path, output: dict[str, Any], *, force: bool) -> None:
         with file.open("wb" if force else "xb") as opened:
             np.savez(opened, **arrays)
     except OSError as error:
-        raise gosprl.InputError(f"out: {file} could not be written: {error}") from None
+        raise gosprl.InputError(f"save: {file} could not be written: {error}") from None

@@ -61,8 +61,9 @@ def serve(
     max_states: MaxStates = None,
     unseen: Unseen = None,
     save_to: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.npz", help="Save what was collected, however it ended.")
+        Path | None, typer.Option("--save", metavar="FILE.npz", help="Save what was collected, however it ended.")
     ] = None,
+    keep_in: Annotated[Path | None, typer.Option("--out", hidden=True)] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.npz if it exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,8 +73,10 @@ def serve(
     What was collected outlives a client that disconnects; Ctrl-C and SIGTERM end the server and keep everything. Exit
     status 0 if the need was met, 1 if the clients left before, 2 if an argument is wrong.
 
-    Example: `gosprl serve --need 10 --actions 4 --socket 127.0.0.1:7000 --out samples.npz`
+    Example: `gosprl serve --need 10 --actions 4 --socket 127.0.0.1:7000 --save samples.npz`
     """
+    if keep_in is not None:
+        raise gosprl.InputError(f"out: serve keeps no run on disk; to save what was collected, use --save {keep_in}")
     check_file(save_to, force)
     from gosprl.serving import Server, serve_pipe, serve_socket
 

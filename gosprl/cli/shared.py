@@ -25,7 +25,7 @@ from rich.table import Table
 
 import gosprl
 from gosprl import _checks
-from gosprl.progress import states_of
+from gosprl.progress import LogLines, states_of
 
 P = ParamSpec("P")
 
@@ -130,7 +130,10 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
             raise
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        except Exception:
+        except Exception as error:
+            if isinstance(error, gosprl.GosprlError) and not isinstance(error, gosprl.PrecisionError):
+                print_error(error)  # the world is at fault, such as a full disk
+                raise typer.Exit(1) from None
             traceback.print_exc()
             err.print("[bold red]internal error:[/] this is a bug in gosprl; please report it with the traceback above")
             raise typer.Exit(70) from None
@@ -182,9 +185,18 @@ def patience(timeout: float | None) -> float:
     return TIMEOUT if timeout is None else _checks.positive("timeout", timeout)
 
 
+def parameters(settings: list[str] | None) -> dict[str, Any]:
+    """Return the parameters KEY=VALUE given by --set."""
+    return dict(_setting(text) for text in settings or [])
+
+
 def environment(name: str, settings: list[str] | None) -> Any:
     """Return one of our domains or a Gymnasium environment by name, with parameters KEY=VALUE."""
-    parameters = dict(_setting(text) for text in settings or [])
+    return made(name, parameters(settings))
+
+
+def made(name: str, parameters: dict[str, Any]) -> Any:
+    """Return one of our domains or a Gymnasium environment by name, with its parameters."""
     family = name.rstrip("0123456789")
     if name in gosprl.envs.names() or family in gosprl.envs.names():
         return gosprl.envs.make(name, **parameters)
@@ -232,8 +244,10 @@ def array(name: str, file: Path) -> NDArray[Any]:
 
 
 @contextmanager
-def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Show a live line if stderr is a terminal: the columns, then steps and plans; `total` is 1 for a bar.
+
+    Elsewhere, as in the background, a run that takes long writes a line a minute.
 
     Columns can show the field `states`: the number of those known or discovered. The warning that "met" may say little
     is left out: what the command prints says it.
@@ -245,9 +259,9 @@ def live(*columns: ProgressColumn, total: float | None = None) -> Iterator[Calla
 
 
 @contextmanager
-def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[dict[str, Any]], None]]:
     if not err.is_terminal:
-        yield None
+        yield LogLines()
         return
     with Progress(*columns, TextColumn("{task.fields[numbers]}"), console=err, transient=True) as progress:
         task = progress.add_task("", total=total, numbers="", states="the states")

@@ -54,8 +54,8 @@ def collect(
         Stop after so many steps.
     progress
         True for a line on stderr, or a callable that is given a dict with `steps`, `attempts`, `met` (a proportion of
-        `states`, the number of those known, or discovered if `of_discovered`) and `rate` (steps a second), at most ten
-        times a second.
+        `states`, the number of those known, or discovered if `of_discovered`), `missing` and `collected` (needed
+        samples), `saved` (steps on disk; None without `out`) and `rate` (steps a second), at most ten times a second.
     threshold
         Stop at the first reward above this; by default rewards stop nothing.
     key

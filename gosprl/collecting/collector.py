@@ -5,7 +5,6 @@ what is needed is there.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -406,19 +405,16 @@ class Collector(AskTell):
         the same steps as one that was never interrupted.
         """
         self._renew_at = (self.record.steps // RENEWAL + 1) * RENEWAL
-        memory = planner.remember()
+        memory, of_requirement = planner.remember(), self.record.need.requirement.remember()
         if memory is None:
             return planner
         self.planner = new = self._begin_planner()
         new.recall(memory)
-        if self.record.journal is not None:
-            self.record.journal.checkpoint(partial(self._remember, memory))
+        if self.record.journal is not None and of_requirement is not None:
+            self.record.journal.checkpoint(self._remember(memory, of_requirement))
         return new
 
-    def _remember(self, of_planner: dict[str, Any]) -> dict[str, Any] | None:
-        of_requirement = self.record.need.requirement.remember()
-        if of_requirement is None:
-            return None
+    def _remember(self, of_planner: dict[str, Any], of_requirement: dict[str, Any]) -> dict[str, Any]:
         return {
             "attempts": self.attempts,
             "renew at": self._renew_at,

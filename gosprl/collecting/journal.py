@@ -1,7 +1,7 @@
 """Journal: where the events of a run go before they are counted, if it is kept (`gosprl.runs`)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,5 +71,5 @@ class Journal(ABC):
         """Save what was written, and with it the state of the system if it has one to tell."""
 
     @abstractmethod
-    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+    def checkpoint(self, memory: dict[str, Any]) -> None:
         """Save what a collector remembers at this moment."""

@@ -58,7 +58,8 @@ class Requirement(ABC):
     def remember(self) -> dict[str, Any] | None:
         """Return what a new requirement has to `recall` to ask for the same, besides the counts: JSON values.
 
-        None, the default: that is not known. A run with such a requirement is resumed by following its log from the
+        Called at fixed numbers of steps in every run, kept on disk or not: what is not returned must be forgotten.
+        None, the default: that is not possible. A run with such a requirement is resumed by following its log from the
         beginning. An empty dict: its needs are a function of the counts.
         """
         return None

@@ -89,6 +89,15 @@ class TabularEnv(gymnasium.Env[np.int64, np.int64]):
             reward = self._reward(row)
         return np.int64(self._state), reward, False, False, self._info()
 
+    def get_state(self) -> dict[str, Any]:
+        """Return the state and that of `np_random`, for runs on disk that go on exactly there."""
+        return {"state": self._state, "rng": self.np_random.bit_generator.state}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go on from what `get_state` returned."""
+        self._state = int(state["state"])
+        self.np_random.bit_generator.state = state["rng"]
+
     def render(self) -> str | None:
         """Return the map with the agent, or a line with the number of the state."""
         if self.render_mode is None:

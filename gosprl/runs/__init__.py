@@ -3,6 +3,9 @@
     collect(..., out=DIR)   writes a run, or goes on with it; every application does, too
     Out                     where a run is kept, and how often it is synced
     resume                  go on with a run that was interrupted, or ask for more of the same system
+    show                    what a run is, how far it is, and what it takes on disk
+    verify                  check a run that may come from anybody, from its files alone
+    repair                  copy what can be trusted of a damaged run
 
 The format is described in docs/runs.md.
 """
@@ -11,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gosprl.runs.keeping import Out
+    from gosprl.runs.repairing import repair
     from gosprl.runs.resuming import resume
+    from gosprl.runs.showing import show
+    from gosprl.runs.verifying import verify
 
-__all__ = ["Out", "resume"]
+__all__ = ["Out", "repair", "resume", "show", "verify"]
 
-_PLACES = {"Out": "keeping", "resume": "resuming"}
+_PLACES = {"Out": "keeping", "repair": "repairing", "resume": "resuming", "show": "showing", "verify": "verifying"}
 
 
 def __getattr__(name: str) -> Any:

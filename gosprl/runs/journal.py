@@ -193,12 +193,10 @@ class DiskJournal(Journal):
                 offered = None if actions is None else [int(a) for a in actions]
                 self._pending.names.append((self.events, OFFER, number, "null", "", offered))
 
-    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+    def checkpoint(self, memory: dict[str, Any]) -> None:
         """Save what a collector remembers now, with the next sync."""
-        remembered = memory()
-        if remembered is not None:
-            with self._lock:
-                self._pending.checkpoint = (self.events, remembered)
+        with self._lock:
+            self._pending.checkpoint = (self.events, memory)
 
     def sync(self, system: System) -> None:
         """Have everything so far written, without waiting for it; raise what has failed since the last call."""

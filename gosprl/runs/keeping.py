@@ -118,10 +118,14 @@ class Replay:
     def replayed(self, begin: Callable[[int], Collector], system: System) -> tuple[Collector, Result]:
         """Return the collector and the result at the end of the leg; `Differs` if the log says otherwise."""
         collector = begin(self.run.seed_of_leg(self.leg))
-        self.run.restore(collector, system, self.leg, checkpoints=False)
+        self.restored(collector, system)
         collector.seed = self.run.seed
         collector.conclude()
         return collector, collector.last_result()
+
+    def restored(self, collector: Collector, system: System) -> None:
+        """Let a collector be where the leg ends: everything is made again."""
+        self.run.restore(collector, system, self.leg, checkpoints=False)
 
 
 def as_out(out: Any) -> Out:
@@ -200,8 +204,7 @@ class Keeper:
         self._lock = Lock(self.directory)
 
     def __enter__(self) -> "Keeper":
-        self._is_new = is_unbegun(self.directory)
-        if not self._is_new:
+        if not is_unbegun(self.directory):
             self._lock.acquire()
             try:
                 self._run = OpenRun.read(self.directory)
@@ -247,6 +250,9 @@ class Keeper:
                 f"out: {self.directory} is a run with other settings: {listed}. Give another directory, or go on with "
                 "these settings by gosprl.resume"
             )
+        if run.contents.rows == 0:  # nothing has happened yet: it begins now
+            self.manifest["legs"] = [described]
+            return collector
         if differences:
             return self._next_leg(begin, "")
         try:
@@ -300,9 +306,6 @@ class Keeper:
         """Walk until done; what happens is written."""
         left = None if max_steps is None else max_steps - collector.record.steps - collector.record.quits
         if self._run is not None and (collector.is_finished or (left is not None and left <= 0)):
-            if not (self.directory / CERTIFICATE).exists():  # killed just before it was written
-                self._journal = self._new_journal(collector)
-                self._journal.start(self._go_on_with_files)
             return collector.conclude()
         run = self._run
         self._journal = journal = self._new_journal(collector)
@@ -349,7 +352,7 @@ class Keeper:
         """Have everything written, and certify it if nothing stands in the way."""
         journal, self._journal = self._journal, None
         if journal is None:
-            return
+            return self._certify_late(result)
 
         def certify() -> None:
             if not collector.is_torn:
@@ -357,6 +360,16 @@ class Keeper:
                 write_json(self.directory / CERTIFICATE, written, lasting_name=False)
 
         journal.close(certify)
+
+    def _certify_late(self, result: Result) -> None:
+        """Certify a run that ended before it was certified, or that meets what is asked for now without a step."""
+        assert self._run is not None
+        contents = self._run.contents
+        if self.manifest["legs"][-1]["first"] == contents.rows:
+            (self.directory / CERTIFICATE).unlink(missing_ok=True)
+            write_json(self.directory / MANIFEST, self.manifest)
+        if not (self.directory / CERTIFICATE).exists():
+            write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows))
 
     def _leg(self, collector: Collector) -> dict[str, Any]:
         settings, mdp = self._settings, self._system.mdp

@@ -19,6 +19,7 @@ from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
 from gosprl.runs.log import CHAIN, RESET, Contents, read_log
+from gosprl.runs.manifests import wrong_in
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.systems.base import System
@@ -212,7 +213,7 @@ class OpenRun:
         leg %= len(legs)
         first = legs[leg]["first"]
         end = legs[leg + 1]["first"] if leg + 1 < len(legs) else self.contents.rows
-        saved = self._checkpoint(first, end) if checkpoints else None
+        saved = self.checkpoint_of(first, end) if checkpoints else None
         begin = first if saved is None else saved["events"]
         counter = self._counted(collector, begin, system)
         if saved is not None:
@@ -242,7 +243,7 @@ class OpenRun:
         elsewhere = first in self.breaks()
         collector.take_counts(None if elsewhere else counter.state, counter.start, counter.age)
 
-    def _checkpoint(self, first: int, end: int) -> dict[str, Any] | None:
+    def checkpoint_of(self, first: int, end: int) -> dict[str, Any] | None:
         """Return the newest checkpoint of a leg that can be trusted."""
         folder = self.directory / CHECKPOINTS
         for file in sorted(folder.glob("0*.json"), reverse=True) if folder.is_dir() else []:
@@ -373,6 +374,8 @@ def checked_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     for entry in manifest["continued"]:
         if type(entry.get("event")) is not int or not isinstance(entry.get("how"), str):
             raise Damaged(MANIFEST, None, f"continued: expected event and how, got {entry!r:.60}")
+    if (wrong := wrong_in(manifest)) is not None:
+        raise Damaged(MANIFEST, None, wrong)
     return manifest
 
 

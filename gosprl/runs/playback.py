@@ -5,7 +5,7 @@ replaced by its log (`Recorded`): the planner's choices are compared, outcomes a
 agree, the collector is in the end where it was: counts, confidence sets, accounts, plans.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -201,5 +201,5 @@ class Comparison(Journal):
     def sync(self, system: System) -> None:
         """Nothing is written."""
 
-    def checkpoint(self, memory: Callable[[], dict[str, Any] | None]) -> None:
+    def checkpoint(self, memory: dict[str, Any]) -> None:
         """Nothing is written."""

@@ -48,7 +48,7 @@ def test_gymnasium_environments(verb):
 def test_states_that_are_discovered_are_shown_as_observations(tmp_path):
     """Hands of Blackjack: an index says nothing."""
     arguments = ["estimate-model", "Blackjack-v1", "--eta", 1, "--max-steps", 400, "--seed", 0]
-    told = json_of(*arguments, "--max-states", 704, "--out", tmp_path / "hands.npz", status=1)
+    told = json_of(*arguments, "--max-states", 704, "--save", tmp_path / "hands.npz", status=1)
     answer = applications.estimate_model(gym.make("Blackjack-v1"), 1, max_steps=400, seed=0, max_states=704)
     states = answer.model.states
     assert told["observations"] == [None if s == states.reset else list(states[s]) for s in range(len(states))]
@@ -147,7 +147,7 @@ def test_a_long_policy_is_cut():
     done = run("learn-policy", *common)
     states = [int(line.split()[0]) for line in done.stdout.splitlines() if re.match(r" +\d+ +[01] ", line)]
     assert states == list(range(50))
-    assert "and 10 more states: --json and --out have all" in words(done.stdout)
+    assert "and 10 more states: --json and --save have all" in words(done.stdout)
 
 
 def test_found_and_met_exit_with_0():
@@ -204,7 +204,7 @@ def fragile():
 )
 def test_a_run_that_fails_shows_what_was_collected(tmp_path, fragile, settings, status, message):
     arguments = ["estimate-rewards", "Fragile-v0", "--epsilon", 0.01, "--seed", 0, *settings]
-    done = run(*arguments, "--json", "--out", tmp_path / "part.npz")
+    done = run(*arguments, "--json", "--save", tmp_path / "part.npz")
     assert done.exit_code == status
     assert re.search(message, words(done.stderr))
     told = json.loads(done.stdout)
@@ -233,7 +233,7 @@ def test_ctrl_c_in_a_terminal_prints_and_saves_what_is_known_and_exits_with_130(
     """A live line shows what is being done, and the number of steps."""
     json_of("estimate-model", *RIVER3, "--eta", 0.5, "--seed", 0)  # compiles, if that has still to be done
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
-    arguments = ["estimate-model", *RIVER3, "--eta", "0.0001", "--seed", "0", "--out", str(tmp_path / "model.npz")]
+    arguments = ["estimate-model", *RIVER3, "--eta", "0.0001", "--seed", "0", "--save", str(tmp_path / "model.npz")]
     terminal, theirs = os.openpty()
     process = subprocess.Popen(
         [*COMMAND[:2], heard + COMMAND[2], *arguments, *as_json],

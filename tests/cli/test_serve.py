@@ -47,7 +47,7 @@ class Serving:
 
 def test_a_client_is_served_until_the_need_is_met(tmp_path):
     file = tmp_path / "samples.npz"
-    arguments = ("--need", 3, "--actions", 2, "--seed", 0, "--socket", "127.0.0.1:0", "--json", "--out", file)
+    arguments = ("--need", 3, "--actions", 2, "--seed", 0, "--socket", "127.0.0.1:0", "--json", "--save", file)
     with Serving(*arguments) as server:
         with Caller(server.address) as client:
             steps = walk(client)
@@ -62,7 +62,7 @@ def test_a_client_is_served_until_the_need_is_met(tmp_path):
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_keep_everything(number, expected, tmp_path):
     file = tmp_path / "samples.npz"
-    arguments = ("--need", 3, "--actions", "left,right", "--socket", tmp_path / "door", "--out", file)
+    arguments = ("--need", 3, "--actions", "left,right", "--socket", tmp_path / "door", "--save", file)
     with Serving(*arguments) as server, Caller(server.address) as client:
         assert client.call(type="ask", observation="a")["action"] in ("left", "right")
         client.call(type="tell", observation="b")
@@ -105,7 +105,7 @@ main()
 """
     words = '{"type":"ask","observation":0}\n{"type":"tell","observation":0}\n{"type":"result"}\n'
     file = tmp_path / "samples.npz"
-    command = [sys.executable, "-c", code, "serve", "--actions", "1", "--need", "9", "--out", str(file)]
+    command = [sys.executable, "-c", code, "serve", "--actions", "1", "--need", "9", "--save", str(file)]
     done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, "ZeroDivisionError" in done.stderr) == (70, True)
     with np.load(file) as saved:
@@ -133,7 +133,7 @@ def test_a_client_that_leaves_at_once(actions):
         (["--actions", "2", "--need", "-1"], "need: expected"),
         (["--actions", "2", "--strategy", "best"], "strategy: 'best' is not known"),
         (["--actions", "2", "--socket", "10.0.0.1:5"], "socket: expected 127.0.0.1:PORT or a path"),
-        (["--actions", "2", "--out", "file.txt"], "out: expected the name of an .npz file"),
+        (["--actions", "2", "--save", "file.txt"], "save: expected the name of an .npz file"),
         (["--actions", "2", "--resets", "often"], "resets: 'often' is not known"),
     ],
 )

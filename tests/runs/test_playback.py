@@ -27,7 +27,7 @@ def test_restored_with_and_without_checkpoints(combination, strategy, tmp_path):
         assert logged(collector.result()) == logged(expected)
     function_of_counts = need not in (NEEDS["callable"], NEEDS["requirement"])
     if strategy in ("guarded", "gosprl") and expected.steps >= 60:  # they plan often enough to be renewed
-        assert (run._checkpoint(0, run.contents.rows) is not None) == function_of_counts
+        assert (run.checkpoint_of(0, run.contents.rows) is not None) == function_of_counts
 
 
 def test_keeping_a_run_changes_nothing(combination, strategy, tmp_path):

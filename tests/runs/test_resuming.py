@@ -297,3 +297,30 @@ def test_applications_go_on(tmp_path):
         assert type(answer) is type(expected)
         assert bits(answer.collected) == bits(expected.collected)
         assert str(answer) == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("estimate_model", {"eta": 0.3}),
+        ("estimate_model", {"eta": 0.5, "rule": "decreasing"}),
+        ("estimate_diameter", {"epsilon": 1.0}),
+        ("estimate_diameter", {"epsilon": 1.0, "rule": "certified"}),
+        ("learn_policy", {"gamma": 0.5, "epsilon": 0.7}),
+        ("explore_all_goals", {"epsilon": 3.0, "c_min": 0.5}),
+        ("best_state", {"epsilon": 0.2}),
+        ("best_state", {"budget": 300}),
+        ("estimate_rewards", {"epsilon": 0.2}),
+    ],
+)
+def test_applications_go_on_from_checkpoints(name, options, tmp_path):
+    mdp = river()
+    application = getattr(gosprl.applications, name)
+    expected = application(mdp, seed=2, max_steps=2000, **options)
+    for part in (0.3, 0.31, 0.7, 0.9):
+        application(mdp, seed=2, max_steps=max(1, int(part * expected.steps)), out=tmp_path / "run", **options)
+    assert list((tmp_path / "run" / "checkpoint").glob("0*.json"))
+    answer = application(mdp, seed=2, max_steps=2000, out=tmp_path / "run", **options)
+    assert bits(answer.collected) == bits(expected.collected)
+    assert str(answer) == str(expected)
+    assert len(OpenRun.read(tmp_path / "run").manifest["legs"]) == 1

@@ -1,0 +1,211 @@
+"""Audit: whether the events of a log can follow each other, in one pass and in little memory.
+
+    the first event is a reset; a reset has action -1 and reward 0
+    an event begins in the state in which the last one ended
+    an ending or a truncation is followed by a reset; any other reset was chosen, which takes resets="anytime", or
+    begins a trajectory that the manifest lists
+    numbers of states and actions exist, and a step takes an action that its state offered
+    rewards are finite and in the range declared
+
+This uses no model and no planner: it is independent of the code that wrote the log.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.runs.log import CRASH, RESET, TERMINATED, TRUNCATED
+from gosprl.runs.names import OFFER, STATE
+from gosprl.runs.opened import OpenRun
+
+Columns = Mapping[str, NDArray[Any]]
+KINDS = (RESET, 0, TERMINATED, TRUNCATED, TERMINATED | CRASH)  # the flags that an event can have
+
+
+class Impossible(Exception):
+    """An event cannot be at its place in the log.
+
+    Attributes
+    ----------
+    event
+        Its number.
+    what
+        Why not.
+    """
+
+    def __init__(self, event: int, what: str) -> None:
+        super().__init__(f"event {event}: {what}")
+        self.event, self.what = event, what
+
+
+class Audit:
+    """Reads the events of a run, and counts what they say.
+
+    Parameters
+    ----------
+    run
+        The run; its names must have been read without an error.
+
+    Attributes
+    ----------
+    events, steps, resets, crashes
+        Numbers of the log.
+    visits
+        Steps by (number of the state, action).
+    transitions
+        How many different transitions (state, action, next state, flags) there are.
+    live
+        Numbers of the states, in the order in which an episode was first alive there.
+    """
+
+    def __init__(self, run: OpenRun) -> None:
+        self._run, self._names = run, run.names
+        system = run.manifest["system"]
+        self._states: int = run.names.num_states
+        self._actions: int = system["actions"] or len(run.names.actions)
+        self._exists = None if system["exists"] is None else np.array(system["exists"], dtype=bool)
+        self._known_from, self._offers = _known_from(run)
+        self._breaks = np.array(run.breaks(), dtype=np.int64)
+        self.events = self.steps = self.resets = self.crashes = 0
+        self.visits: Counter[tuple[int, int]] = Counter()
+        self._seen: set[tuple[int, int, int, int]] = set()
+        self.live: dict[int, None] = {}
+        self._at, self._ended = -1, True
+
+    @property
+    def transitions(self) -> int:
+        """How many different transitions there are."""
+        return len(self._seen)
+
+    def read(self) -> "Audit":
+        """Read the whole log; `Impossible` at the first event that cannot be where it is, `Damaged` if a batch is."""
+        for columns in self._run.contents.batches():
+            if len(columns["flags"]):
+                self._read(columns)
+        return self
+
+    def _read(self, columns: Columns) -> None:
+        self._check_kinds(columns)
+        self._check_order(columns)
+        self._check_numbers(columns)
+        self._check_offers(columns)
+        self._check_rewards(columns)
+        self._count(columns)
+
+    def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
+        """Raise if any event of the batch is wrong."""
+        if wrong.any():
+            raise Impossible(self.events + int(np.argmax(wrong)), what)
+
+    def _check_kinds(self, columns: Columns) -> None:
+        flags, is_reset = columns["flags"], (columns["flags"] & RESET) > 0
+        self._refuse(~np.isin(flags, KINDS), "its flags say what no event is")
+        self._refuse(is_reset != (columns["action"] == -1), "a reset has action -1, and nothing else has")
+        self._refuse(is_reset & (columns["reward"] != 0), "a reset has no reward")
+        self._refuse((columns["walker"] != 0) | (columns["order"] != 0), "there is one walker, and order is 0")
+
+    def _check_order(self, columns: Columns) -> None:
+        flags, number = columns["flags"], np.arange(self.events, self.events + len(columns["flags"]))
+        is_reset = (flags & RESET) > 0
+        ended = np.append(self._ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
+        before = np.append(self._at, columns["next_state"][:-1])
+        self._refuse(columns["state"] != before, "it does not begin where the event before it ended")
+        self._refuse(ended & ~is_reset, "an episode had ended, and no reset follows")
+        begins = np.isin(number, self._breaks)
+        self._refuse(begins & ~is_reset, "the manifest says that a new trajectory begins here, and it is no reset")
+        self._refuse(is_reset & ~ended & ~begins & ~self._may_choose(number), "a reset that nothing allows")
+
+    def _may_choose(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Mask [n] of the events at which a reset is an action."""
+        legs = self._run.manifest["legs"]
+        anytime = np.array([leg["around"]["resets"] == "anytime" for leg in legs])
+        leg = np.searchsorted([leg["first"] for leg in legs], number, side="right") - 1
+        return anytime[leg]
+
+    def _check_numbers(self, columns: Columns) -> None:
+        flags, state, action, following = (columns[name] for name in ("flags", "state", "action", "next_state"))
+        steps, crash = (flags & RESET) == 0, (flags & CRASH) > 0
+        self._refuse(crash != (following == -1), "a crash leads to state -1, and nothing else does")
+        self._refuse((following < -1) | (following >= self._states), f"there are {self._states} states")
+        self._refuse(steps & ((action < 0) | (action >= self._actions)), f"there are {self._actions} actions")
+        if self._exists is not None:
+            there = self._exists[np.where(steps, state, 0), np.where(steps, action, 0)]
+            self._refuse(steps & ~there, "its state has no such action")
+        if self._known_from is not None:
+            number = np.arange(self.events, self.events + len(flags))
+            named = self._known_from[np.where(crash, 0, following)] <= number
+            self._refuse(~crash & ~named, "states.arrow names its next state only later")
+
+    def _check_offers(self, columns: Columns) -> None:
+        """Compare each step with what its state offered when the event before led there."""
+        for number, (events, offers) in self._offers.items():
+            places = np.flatnonzero((columns["state"] == number) & ((columns["flags"] & RESET) == 0))
+            last = np.searchsorted(events, self.events + places - 1, side="right") - 1
+            for place in np.unique(last[last >= 0]).tolist():
+                offered = offers[place]
+                if offered is not None:
+                    wrong = np.zeros(len(columns["flags"]), dtype=bool)
+                    at = places[last == place]
+                    wrong[at] = ~np.isin(columns["action"][at], offered)
+                    self._refuse(wrong, f"its state offered the actions {list(offered)!r:.60} only")
+
+    def _check_rewards(self, columns: Columns) -> None:
+        reward = columns["reward"]
+        self._refuse(~np.isfinite(reward), "its reward is no finite number")
+        number = np.arange(self.events, self.events + len(reward))
+        for leg in self._run.manifest["legs"]:
+            if leg["rewards"] is not None:
+                low, high = leg["rewards"]
+                outside = (number >= leg["first"]) & ((reward < low) | (reward > high))
+                self._refuse(outside, f"its reward is not in [{low:g}, {high:g}]")
+
+    def _count(self, columns: Columns) -> None:
+        flags, following = columns["flags"], columns["next_state"]
+        is_reset = (flags & RESET) > 0
+        self.steps += int((~is_reset).sum())
+        self.resets += int(is_reset.sum())
+        self.crashes += int(((flags & CRASH) > 0).sum())
+        for (s, a, s_next, kind), n in self._different({name: column[~is_reset] for name, column in columns.items()}):
+            self.visits[s, a] += n
+            self._seen.add((s, a, s_next, kind & TERMINATED))
+        alive = following[(flags & TERMINATED) == 0]
+        values, first = np.unique(alive, return_index=True)
+        self.live |= dict.fromkeys(values[np.argsort(first)].tolist())
+        self.events += len(flags)
+        self._at, self._ended = int(following[-1]), bool(flags[-1] & (TERMINATED | TRUNCATED))
+
+    def _different(self, steps: Columns) -> Iterator[tuple[tuple[int, int, int, int], int]]:
+        """Return the different steps of a batch (state, action, next state, flags), and how many there are of each."""
+        pair = steps["state"].astype(np.int64) * max(1, self._actions) + steps["action"]
+        pair = np.unique(pair, return_inverse=True)[1]  # below the rows of a batch: the next product has room
+        code = (pair * (self._states + 1) + steps["next_state"] + 1) * 64 + steps["flags"]
+        _, first, number = np.unique(code, return_index=True, return_counts=True)
+        columns = (steps[name][first].tolist() for name in ("state", "action", "next_state", "flags"))
+        yield from zip(zip(*columns, strict=True), number.tolist(), strict=True)
+
+    def counts(self, shape: tuple[int, int]) -> Mapping[tuple[int, int], int] | None:
+        """Return the visits by index in a result, (state, action); None if they do not fit the shape.
+
+        States known beforehand keep their numbers, others are numbered in the order in which they were discovered.
+        """
+        place = {number: number if self._names.fixed else i for i, number in enumerate(self.live)}
+        found = {(place[s], a): n for (s, a), n in self.visits.items()}
+        return found if all(s < shape[0] and a < shape[1] for s, a in found) else None
+
+
+def _known_from(run: OpenRun) -> tuple[NDArray[np.int64] | None, dict[int, tuple[NDArray[np.int64], list[Any]]]]:
+    """Return from which event on each state has a name [S] (None: always), and what states offered from when on."""
+    named: list[int] = []
+    offers: dict[int, tuple[list[int], list[Sequence[int] | None]]] = {}
+    for entry in run.contents.names():
+        if entry.kind == STATE:
+            named.append(entry.event)
+        elif entry.kind == OFFER:
+            events, actions = offers.setdefault(entry.index, ([], []))
+            events.append(entry.event)
+            actions.append(entry.actions)
+    known = None if run.names.fixed else np.array(named, dtype=np.int64)
+    return known, {number: (np.array(events), actions) for number, (events, actions) in offers.items()}

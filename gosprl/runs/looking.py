@@ -1,0 +1,113 @@
+"""What can be said of a run without opening its log: whether it is being written, which files it has, its bytes."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gosprl.errors import InputError
+from gosprl.runs.files import Damaged, open_regular, read_json
+from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE
+from gosprl.runs.opened import MANIFEST, checked_manifest
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+MOST_MANIFEST = 2**20  # bytes of a damaged manifest that are searched for the id of the run
+_RUN = re.compile(rb'^ "run": "([0-9a-f]{32})",?$', re.MULTILINE)
+
+
+def the_manifest(directory: Path) -> dict[str, Any]:
+    """Return the manifest; `InputError` if it is no run, or of a newer format, `Damaged` if it cannot be trusted."""
+    if not os.path.lexists(directory / MANIFEST):
+        raise InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
+    return checked_manifest(read_json(directory / MANIFEST, root=directory))
+
+
+def id_in_damaged(directory: Path) -> str | None:
+    """Return the id that a damaged manifest seems to name; the digests of the log show whether it is the right one."""
+    try:
+        with os.fdopen(open_regular(directory, MANIFEST), "rb") as file:
+            found = _RUN.findall(file.read(MOST_MANIFEST))
+    except (Damaged, OSError):
+        return None
+    return found[0].decode() if len(found) == 1 else None
+
+
+def is_being_written(directory: Path) -> bool | None:
+    """Whether a process holds the lock of a run; None if that cannot be known here.
+
+    A shared lock is asked for, and given back at once: others that look are not in the way, and nothing is written.
+    """
+    try:
+        fd = open_regular(directory, "lock")
+    except FileNotFoundError:
+        return False
+    except (Damaged, OSError):
+        return None
+    try:
+        return _is_locked(fd)
+    finally:
+        os.close(fd)
+
+
+def _is_locked(fd: int) -> bool | None:
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint: its file, relative to the run, and what is wrong with it; "" if nothing is."""
+
+    file: str
+    wrong: str
+
+
+def checkpoints(directory: Path, run_id: str) -> Iterator[Saved]:
+    """Yield the checkpoints of a run, after checking their digests, and that they belong to it."""
+    folder = directory / CHECKPOINTS
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for name in sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".json")):
+        file = f"{CHECKPOINTS}/{name}"
+        try:
+            saved = read_json(folder / name, root=directory)
+        except Damaged as error:
+            yield Saved(file, error.what)
+        except OSError as error:
+            yield Saved(file, f"cannot be read: {error.strerror}")
+        else:
+            sound = saved.get("run") == run_id and type(saved.get("events")) is int
+            named = name == SYSTEM_STATE or (sound and name == f"{saved['events']:015d}.json")
+            yield Saved(file, "" if sound and named else "belongs to another run or another event")
+
+
+def sizes(directory: Path) -> dict[str, int]:
+    """Return the bytes of the regular files of a run, by name relative to it; links are not followed."""
+    found: dict[str, int] = {}
+    for folder in ("", "log", CHECKPOINTS):
+        place = directory / folder
+        if place.is_symlink() or not place.is_dir():
+            continue
+        for entry in os.scandir(place):
+            if entry.is_file(follow_symlinks=False):
+                name = f"{folder}/{entry.name}" if folder else entry.name
+                found[name] = entry.stat(follow_symlinks=False).st_size
+    return found
+
+
+def printable(text: str) -> str:
+    """Return a text that may come from a stranger without what a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

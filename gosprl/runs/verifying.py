@@ -1,0 +1,456 @@
+"""`verify`: check a run that may come from anybody, from its files alone.
+
+Digests show that the files are those that were written, not that what was written is true. Therefore the log is read as
+a stranger's: events must be able to follow each other (`gosprl.runs.auditing`), and the run is made again from its log
+with its own settings (`gosprl.runs.playback`), which recomputes the confidence sets, the plans, the accounts and the
+stop. The steps of a simulated table are made again, too. The certificate has to be that of the run made again.
+
+Nothing in the directory is executed, nothing is written to it, and no environment is made.
+"""
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gosprl.collecting.collector import Collector
+from gosprl.collecting.result import Result
+from gosprl.errors import GosprlError
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.content import thaw
+from gosprl.runs import describing
+from gosprl.runs.auditing import Audit, Impossible
+from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
+from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.keeping import Replay, versions
+from gosprl.runs.log import CHAIN, read_log
+from gosprl.runs.looking import checkpoints, id_in_damaged, is_being_written, printable, the_manifest
+from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
+from gosprl.runs.playback import Differs
+from gosprl.runs.resuming import call, table_of
+from gosprl.runs.standin import StandIn
+from gosprl.systems import System, Tabular, as_system
+
+WITHOUT_EFFECT = ("gymnasium", "pyarrow")  # versions that do not change how a run is made again
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked.
+
+    Attributes
+    ----------
+    name
+        What.
+    ok
+        True: confirmed; False: damaged or wrong; None: cannot be known here.
+    text
+        What was found.
+    """
+
+    name: str
+    ok: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found.
+
+    Attributes
+    ----------
+    directory
+        The run.
+    checks
+        All checks, in order.
+    """
+
+    directory: Path
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is confirmed: nothing is wrong, and nothing is unknown."""
+        return all(check.ok is True for check in self.checks)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether something is damaged or wrong."""
+        return any(check.ok is False for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """All of it in a few words."""
+        return "confirmed" if self.ok else "NOT confirmed" if self.damaged else "not all can be known"
+
+    def __repr__(self) -> str:
+        words = {True: "ok", False: "WRONG", None: "unknown"}
+        width = max(len(check.name) for check in self.checks)
+        lines = [f"  {check.name:<{width}}  {words[check.ok]:<7}  {check.text}" for check in self.checks]
+        return "\n".join([f"Verification of {self.directory}: {self.verdict}", *lines])
+
+
+def verify(
+    directory: str | os.PathLike[str],
+    *,
+    system: Any = None,
+    need: Any = None,
+    strategy: Any = None,
+    key: Any = None,
+    actions: Any = None,
+    **options: Any,
+) -> Verification:
+    """Check a run: its files, its events, its counts, and its certificate.
+
+    Nothing is written, and nothing that the directory names is imported, made or started. A run that is being written
+    can be checked, too.
+
+    Parameters
+    ----------
+    directory
+        The run.
+    system
+        What was walked, where the run cannot stand for it: a table too large to be stored, or a `System` of your own
+        that tells its dynamics. It is not stepped.
+    need, strategy, key, actions, **options
+        As in `gosprl.resume`; only what was a function or an object of your own, which cannot be stored.
+
+    Returns
+    -------
+    The checks. `ok` says whether everything was confirmed.
+
+    Raises
+    ------
+    InputError
+        It is no run, or one of a newer format.
+
+    Examples
+    --------
+    >>> import gosprl, tempfile
+    >>> run = tempfile.mkdtemp()
+    >>> result = gosprl.collect(gosprl.envs.make("riverswim6"), need=10, seed=0, out=run)
+    >>> gosprl.runs.verify(run).ok
+    True
+    """
+    place = Path(directory)
+    given = {"need": need, "strategy": strategy, **options}
+    given = {name: value for name, value in given.items() if value is not None}
+    verifier = _Verifier(place, system, given, {"key": key, "actions": actions})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a run made again: they were given when it was made
+        verifier.check()
+    return Verification(place, tuple(verifier.checks))
+
+
+@dataclass(frozen=True)
+class FromCheckpoint(Replay):
+    """Makes the end of a leg again, from the newest checkpoint."""
+
+    def restored(self, collector: Collector, system: System) -> None:
+        """Let a collector be where the leg ends."""
+        self.run.restore(collector, system, self.leg)
+
+
+class _Verifier:
+    """Does one check after the other, as far as those before allow."""
+
+    def __init__(self, directory: Path, system: Any, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self.directory, self._system, self._settings, self._given = directory, system, settings, given
+        self.checks: list[Check] = []
+
+    def _say(self, name: str, ok: bool | None, text: str) -> bool:
+        self.checks.append(Check(name, ok, printable(text)))
+        return ok is True
+
+    def check(self) -> None:
+        if is_being_written(self.directory):
+            self._say("writer", None, "a process is writing the run now: this is about what it has acknowledged so far")
+        try:
+            manifest = the_manifest(self.directory)
+        except (Damaged, OSError) as error:
+            self._say("manifest", False, str(error))
+            return self._without_manifest()
+        self._say("manifest", True, f"format {manifest['format']}, {len(manifest['legs'])} leg(s)")
+        self._run = OpenRun(self.directory, manifest, read_log(self.directory, manifest["run"]))
+        sound = self._log()
+        sound = self._names() and sound
+        self._checkpoints()
+        self._table()
+        certificate = self._read_certificate()
+        audit = self._events() if sound else None
+        if audit is None:
+            self._say(
+                "made again", None, "the run cannot be made again: its log is damaged; gosprl repair keeps the rest"
+            )
+            return
+        self._ends(manifest)
+        if certificate is not None:
+            self._counts(certificate, audit)
+            self._need(certificate)
+        self._legs(certificate)
+
+    def _without_manifest(self) -> None:
+        run_id = id_in_damaged(self.directory)
+        if run_id is None:
+            self._say("log", None, "without the id in the manifest, its digests cannot be checked")
+            return
+        contents = read_log(self.directory, run_id)
+        for problem in contents.problems:
+            self._say("log", False, str(Damaged(*problem)))
+        if not contents.problems:
+            self._say("log", True, f"{contents.rows:,} events, by the id that the damaged manifest names")
+
+    # files
+
+    def _log(self) -> bool:
+        contents = self._run.contents
+        for problem in contents.problems:
+            self._say("log", False, str(Damaged(*problem)))
+        left = sum(contents.unacknowledged.values())
+        tail = f"; {left:,} bytes after them were never acknowledged" if left else ""
+        known = "the first " if contents.problems else ""
+        text = (
+            f"{known}{contents.rows:,} events in {len(contents.links):,} batches, digest {contents.digest[:16]}{tail}"
+        )
+        return self._say("batches", True, text) and not contents.problems
+
+    def _names(self) -> bool:
+        try:
+            names = self._run.names
+        except Damaged as error:
+            return self._say("names", False, str(error))
+        what = "known beforehand" if names.fixed else "discovered"
+        return self._say("names", True, f"{names.num_states:,} states {what}")
+
+    def _checkpoints(self) -> None:
+        found = list(checkpoints(self.directory, self._run.manifest["run"]))
+        for saved in found:
+            if saved.wrong:
+                self._say("checkpoint", False, f"{saved.file}: {saved.wrong}; it can be deleted: it only saves time")
+        if found and not any(saved.wrong for saved in found):
+            self._say("checkpoints", True, f"{len(found)} file(s)")
+
+    def _table(self) -> None:
+        if self._run.is_table:
+            mdp = self._table_or_why
+            if isinstance(mdp, TabularMDP):
+                self._say("table", True, f"{mdp.name}, {mdp.num_states:,} states, {len(mdp.rows):,} pairs")
+            else:
+                self._say("table", None if mdp.endswith("system=...") else False, mdp)
+
+    @cached_property
+    def _table_or_why(self) -> TabularMDP | str:
+        """The table that was walked, or why there is none."""
+        try:
+            if self._system is None:
+                return table_of(self._run)
+        except FileNotFoundError:
+            return f"{TABLE} is missing"
+        except (GosprlError, OSError, TypeError, ValueError, MemoryError) as error:
+            return str(error)
+        mdp = self._system.mdp if isinstance(self._system, Tabular) else self._system
+        if not isinstance(mdp, TabularMDP):
+            return f"system: expected a TabularMDP, which the run walked, got {type(mdp).__name__}"
+        if describing.digest_of(mdp) != self._run.manifest["system"]["digest"]:
+            return f"system: expected the table that was walked, got another {mdp.name}: its digest differs"
+        return mdp
+
+    def _read_certificate(self) -> dict[str, Any] | None:
+        path = self.directory / CERTIFICATE
+        try:
+            return read_json(path, root=self.directory) if os.path.lexists(path) else None
+        except (Damaged, OSError) as error:
+            self._say("certificate", False, str(error))
+            return None
+
+    # what the log says
+
+    def _events(self) -> Audit | None:
+        try:
+            audit = Audit(self._run).read()
+        except Impossible as error:
+            self._say("events", False, f"the log: {error}")
+            return None
+        except Damaged as error:
+            self._say("events", False, str(error))
+            return None
+        numbers = f"{audit.steps:,} steps, {audit.resets:,} resets, {audit.crashes:,} crashes"
+        self._say("events", True, f"{numbers}: each can follow the one before")
+        return audit
+
+    def _ends(self, manifest: Mapping[str, Any]) -> None:
+        """Legs and continuations begin inside the log."""
+        rows = self._run.contents.rows
+        events = [leg["first"] for leg in manifest["legs"]] + [entry["event"] for entry in manifest["continued"]]
+        if max(events) > rows:
+            what = f"{MANIFEST} speaks of event {max(events):,}, but the log ends after {rows:,}: its end was cut off"
+            self._say("length", False, what)
+
+    def _counts(self, certificate: Mapping[str, Any], audit: Audit) -> None:
+        """Compare the numbers of the certificate with those counted here."""
+        log = self._run.contents
+        mine: dict[str, Any] = {"steps": audit.steps, "resets": audit.resets - 1, "crashes": audit.crashes}
+        mine |= {"events": log.rows, "log": log.digest}
+        if not self._run.manifest["system"]["ends"]:
+            del mine["resets"]
+        if certificate.get("log") != log.digest:
+            self._say(
+                "length",
+                False,
+                f"{CHAIN}: the log is not the one that was certified: its end was cut off, or it is another",
+            )
+        wrong = [
+            f"{name} {certificate.get(name)!r:.70}, not {value}"
+            for name, value in mine.items()
+            if certificate.get(name) != value
+        ]
+        table = entries(certificate.get("counts"))
+        if table is None or audit.counts(table[0]) != table[1]:
+            wrong.append("the counts of pairs are not those of the log")
+        text = (
+            "; ".join(wrong) or f"those of {len(audit.visits):,} pairs, recounted from the log, are the certificate's"
+        )
+        self._say("counts", not wrong, f"{CERTIFICATE}: {text}" if wrong else text)
+
+    def _need(self, certificate: Mapping[str, Any]) -> None:
+        """Compare what the certificate says is missing with its need and counts."""
+        try:
+            lacking = missing(certificate)
+            stated = {tuple(entry) for entry in certificate["unmet"] if entry[0] >= 0}
+            others = [entry for entry in certificate["unmet"] if entry[0] < 0]
+            given_up = [f"{s}: {why}" for s, why in certificate["unreachable"]]
+        except (KeyError, TypeError, ValueError, IndexError):
+            self._say("need", False, f"{CERTIFICATE}: no certificate says its need like this")
+            return
+        sound = explained(stated, lacking, certificate) and certificate["met"] == (not stated and not others)
+        text = "met" if certificate["met"] else f"not met: {listed(certificate['unmet'])} (state, action, needed, have)"
+        text += f"; given up: {listed(given_up)}" if given_up else ""
+        self._say("need", sound, text if sound else f"{CERTIFICATE}: what is unmet is not what need and counts say")
+
+    # made again
+
+    def _legs(self, certificate: dict[str, Any] | None) -> None:
+        legs = self._run.manifest["legs"]
+        results = [self._leg(number, len(legs)) for number in range(len(legs))]
+        last = results[-1]
+        if last is not None:
+            self._from_checkpoint(last, len(legs) - 1)
+        self._certificate(certificate, last)
+
+    def _leg(self, number: int, legs: int) -> Result | None:
+        name = "made again" if legs == 1 else f"leg {number + 1}"
+        if self._run.contents.rows == 0:
+            self._say(name, True, "nothing has happened yet")
+            return None
+        try:
+            result = self._again(Replay(self._run, number))
+        except _Unknown as error:
+            self._say(name, None, str(error))
+        except Differs as error:
+            self._say(name, *self._differs(error, number))
+        except Exception as error:  # whatever is raised is about the settings that the manifest names
+            self._say(
+                name,
+                False,
+                f"{MANIFEST}: a run with these settings cannot be made: {type(error).__name__}: {error!s:.200}",
+            )
+        else:
+            how = "every step, every plan" if self._run.is_table else "every choice of the planner, given the outcomes"
+            self._say(name, True, f"the same from its settings and seed: {how}")
+            return result
+        return None
+
+    def _again(self, replay: Replay) -> Result:
+        leg = self._run.manifest["legs"][replay.leg]
+        answer = call(self._run, replay.leg, self._stand_in(), replay, self._changes(leg), {})
+        return answer if isinstance(answer, Result) else answer.collected
+
+    def _stand_in(self) -> Any:
+        """Return what is walked: a table, or something that only makes the model."""
+        described = self._run.manifest["system"]
+        if self._run.is_table:
+            if isinstance(self._table_or_why, str):
+                raise _Unknown(f"not possible without the table: {self._table_or_why}")
+            return self._table_or_why
+        if self._system is not None:
+            given = self._given if not isinstance(self._system, System) else {}
+            system = as_system(self._system, **given)
+            system.know_actions([thaw(key) for key in self._run.names.actions])
+            return system
+        if described["digest"] is not None:
+            raise _Unknown("the system told its dynamics, which plans used; give it: verify(directory, system=...)")
+        return StandIn(described, self._run.names)
+
+    def _changes(self, leg: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the caller gave in the place of what could not be stored; `_Unknown` if something is missing."""
+        if leg["application"] is not None:
+            wanted = leg["application"]["arguments"]
+        else:
+            wanted = {"need": leg["need"], "strategy": leg["strategy"], **leg["strategy"].get("options", {})}
+        changes = {}
+        for name, value in wanted.items():
+            if describing.is_given(value):
+                if name not in self._settings or leg["application"] is not None:
+                    raise _Unknown(
+                        f"{name} was {value['given']!s:.60}, which cannot be stored: choices, accounts and the stop "
+                        f"cannot be recomputed without it; give it: verify(directory, {name}=...)"
+                    )
+                changes[name] = self._settings[name]
+        return changes
+
+    def _differs(self, error: Differs, leg: int) -> tuple[bool | None, str]:
+        legs = self._run.manifest["legs"]
+        if leg + 1 < len(legs) and legs[leg + 1]["because"]:
+            return None, f"{error}; when the run was resumed there, that was noticed: all samples were kept"
+        entries = [legs[leg], *self._run.manifest["continued"]]
+        here = versions()
+        others = {
+            f"{name} {there} there, {here.get(name, 'none')} here"
+            for entry in entries
+            for name, there in entry["versions"].items()
+            if there != here.get(name) and name not in WITHOUT_EFFECT
+        }
+        if others:
+            return None, f"{error}; cannot be confirmed here, with other versions: {', '.join(sorted(others))}"
+        return False, f"{error}; the versions are the same, so the log or the settings are not what was run"
+
+    def _from_checkpoint(self, result: Result, leg: int) -> None:
+        """Make sure that resuming from the newest checkpoint leads to the same."""
+        first = self._run.manifest["legs"][leg]["first"]
+        if self._run.checkpoint_of(first, self._run.contents.rows) is None:
+            return
+        try:
+            same = fields(self._again(FromCheckpoint(self._run, leg))) == fields(result)
+        except Exception as error:  # as above, about the checkpoint
+            self._say(
+                "checkpoint", False, f"the newest one leads elsewhere ({error!s:.120}); delete the directory checkpoint"
+            )
+            return
+        text = "going on from the newest one leads to the same"
+        self._say(
+            "checkpoint", same, text if same else "the newest one leads elsewhere; delete the directory checkpoint"
+        )
+
+    def _certificate(self, certificate: dict[str, Any] | None, result: Result | None) -> None:
+        if certificate is None:
+            if not any(check.name == "certificate" for check in self.checks):
+                self._say(
+                    "certificate",
+                    None,
+                    "there is none: the run is unfinished. What is there is what was checked; whether more was "
+                    "acknowledged and cut off at the end of a batch cannot be known",
+                )
+            return
+        if result is None:
+            self._say("certificate", None, "delta, guarantee, plans and accounts could not be recomputed")
+            return
+        wrong, note = compared(certificate, result, self._run)
+        self._say("certificate", not wrong, f"{CERTIFICATE}: {'; '.join(wrong)}" if wrong else note)
+
+
+class _Unknown(Exception):
+    """Something cannot be checked here."""
