@@ -30,9 +30,11 @@ from pathlib import Path
 import numpy as np
 
 from evidence.disks import FAULTS
-from evidence.killed import KINDS
+from evidence.killed import KINDS, RENEWAL
 from evidence.lives import End, live
 from evidence.reading import chained, journal_of, steps_of
+from gosprl.collecting import collector as collecting
+from gosprl.runs import verify
 from gosprl.runs.log import read_log
 
 RESULT = Path(__file__).parent / "results" / "kills.md"
@@ -167,7 +169,7 @@ def wrong_in_the_end(kind, path, answer, expected):
         yield from (f"{name} differs from the uninterrupted log" for name in log if differ(log[name], columns[name]))
         names = set(certificate_before) - {"log", "digest"}
         yield from (f"certificate: {name}" for name in names if certificate_before[name] != certified[name])
-    yield from not_verified(path)
+    yield from not_verified(kind, path)
 
 
 def begun_anew(path):
@@ -180,14 +182,12 @@ def differ(a, b):
     return not np.array_equal(a, b)
 
 
-def not_verified(path):
+def not_verified(kind, path):
     """What `gosprl verify` says against a run."""
-    try:
-        from gosprl.runs import verify
-    except (ImportError, AttributeError):
-        return
-    if not verify(path).confirmed:
-        yield f"gosprl verify: {verify(path)}"
+    collecting.RENEWAL = kind.renewal or RENEWAL
+    checked = verify(path, **kind.functions)
+    if not checked.ok:
+        yield f"gosprl verify: {checked}"
 
 
 def jobs(kinds):

@@ -302,10 +302,9 @@ def use(kind, path, steps, resume):
     for number in range(min(run.names.num_states, 100)):
         run.names.key(number)
     if resume:
-        system, given = kind.make(path.parent / "journal")
+        system = kind.make(path.parent / "journal")
         own = {} if isinstance(system, gosprl.TabularMDP) else {"system": system}
-        functions = {name: given[name] for name in ("actions", "key") if name in given}
-        gosprl.resume(path, **own, **functions, max_steps=steps + 10)
+        gosprl.resume(path, **own, **kind.functions, max_steps=steps + 10)
 
 
 class TooLong(BaseException):

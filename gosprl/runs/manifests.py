@@ -9,7 +9,7 @@ from typing import Any
 
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
-HOW = ("exact", "at an ending", "new trajectory")
+HOW = ("exact", "at an ending", "new trajectory", "nothing was written")
 
 Test = Callable[[Any], bool]
 
