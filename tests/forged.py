@@ -12,11 +12,15 @@ import pyarrow as pa
 END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
+def canonical(value):
+    """Return JSON with sorted keys, a line for each field."""
+    fields = [f"{json.dumps(name)}: {json.dumps(value[name], sort_keys=True)}" for name in sorted(value)]
+    return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
+
+
 def sealed(value):
     """Return a JSON file with its digest."""
-    body = (json.dumps(value, sort_keys=True, indent=1) + "\n").encode()
-    whole = {**value, "digest": hashlib.sha256(body).hexdigest()}
-    return (json.dumps(whole, sort_keys=True, indent=1) + "\n").encode()
+    return canonical({**value, "digest": hashlib.sha256(canonical(value)).hexdigest()})
 
 
 def reseal(file, change):

@@ -18,7 +18,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 MOST_MANIFEST = 2**20  # bytes of a damaged manifest that are searched for the id of the run
-_RUN = re.compile(rb'^ "run": "([0-9a-f]{32})",?$', re.MULTILINE)
+_RUN = re.compile(rb'^"run": "([0-9a-f]{32})",?$', re.MULTILINE)
 
 
 def the_manifest(directory: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from forged import canonical
 
 from gosprl.errors import InputError
 from gosprl.runs import files
@@ -44,8 +45,7 @@ def test_the_digest_is_that_of_the_canonical_form_without_it(path):
     write_json(path, VALUE)
     content = json.loads(path.read_bytes())
     digest = content.pop("digest")
-    canonical = json.dumps(content, sort_keys=True, indent=1) + "\n"
-    assert digest == hashlib.sha256(canonical.encode()).hexdigest() == digest_of(VALUE)
+    assert digest == hashlib.sha256(canonical(content)).hexdigest() == digest_of(VALUE)
 
 
 def test_every_flipped_bit_is_found(path):

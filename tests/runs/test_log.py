@@ -301,11 +301,12 @@ def test_a_torn_chain_ends_with_zeros_or_a_beginning(run):
         b"0000000008 st",
         b"0000000008 log/0",
         data[: WIDTH - 1].replace(b"1", b"8", 1),
+        b"0\0",
     ):
         chain.write_bytes(data + tail)
         contents = read_log(run, RUN)
         assert (contents.problems, contents.unacknowledged) == ((), {"log/chain": len(tail)})
-    for tail in (b"x", b"0000000009", b"\0x", b"0\0", b"0" * WIDTH, b"\0" * 500 + data[-WIDTH:], b"\0" * 2**21):
+    for tail in (b"x", b"0000000009", b"\0x", b"0" * WIDTH, b"\0" * 500 + data[-WIDTH:], b"\0" * 2**21):
         chain.write_bytes(data + tail)
         assert read_log(run, RUN).problems[0][:2] == ("log/chain", 8)
 
@@ -582,15 +583,16 @@ def test_data_is_synced_before_the_chain_is_written(tmp_path, monkeypatch):
     for call in ("write", "fsync"):
         monkeypatch.setattr(files.disk, call, noted(call))
     writer = LogWriter(tmp_path, RUN)
+    assert set(calls) == {("fsync", "log"), ("fsync", ".")}  # the names of the first segment and of the chain
+    calls.clear()
     writer.append(columns(0, 3))
     writer.append_names(names(0, 1))
     writer.append(columns(3, 5))
     writer.sync()
     log_file, names_file, chain = "log/000001.arrow", "states.arrow", "log/chain"
     assert calls[:3] == [("write", log_file), ("write", log_file), ("write", names_file)]
-    assert set(calls[3:7]) == {("fsync", file) for file in (log_file, names_file, "log", ".")}
-    assert {file for _, file in calls[3:5]} == {log_file, names_file}
-    assert calls[7:] == [("write", chain), ("fsync", chain)]
+    assert set(calls[3:5]) == {("fsync", log_file), ("fsync", names_file)}
+    assert calls[5:] == [("fsync", "."), ("write", chain), ("fsync", chain)]
     calls.clear()
     assert writer.sync() == 5
     assert calls == []  # nothing to acknowledge
