@@ -60,6 +60,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.any_system
 	$(BIN)/python -m evidence.faults
 	$(BIN)/python -m evidence.kills
+	$(BIN)/python -m evidence.flips
 	$(BIN)/python -m evidence.probe
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.reach

@@ -252,7 +252,7 @@ def refused(path):
     yield run, lambda: gosprl.collect(other, 3, seed=0, out=run)
 
 
-def untouched():
+def untouched(_):
     """A newer format, a directory that is no run, another system, other settings: refused, nothing is changed."""
     problems, times = [], 0
     with tempfile.TemporaryDirectory() as folder:
@@ -268,13 +268,13 @@ def untouched():
     return times, problems
 
 
-FAULTS = {
-    "SIGTERM": lambda: signals("SIGTERM", 40),
-    "Ctrl-C": lambda: signals("Ctrl-C", 40),
-    "a call of the disk fails": lambda: errors(100),
-    "short writes": lambda: short_writes(10),
-    "a limit on the size of files": lambda: file_limit(40),
-    "a full disk": lambda: full_disk(20),
-    "a second process": lambda: two_processes(20),
-    "no run, a newer one, or another one": untouched,
+FAULTS = {  # name -> (function, how many times)
+    "SIGTERM": (lambda times: signals("SIGTERM", times), 40),
+    "Ctrl-C": (lambda times: signals("Ctrl-C", times), 40),
+    "a call of the disk fails": (errors, 100),
+    "short writes": (short_writes, 10),
+    "a limit on the size of files": (file_limit, 40),
+    "a full disk": (full_disk, 20),
+    "a second process": (two_processes, 20),
+    "no run, a newer one, or another one": (untouched, 1),
 }

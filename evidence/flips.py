@@ -15,12 +15,14 @@ decoders stand between them and the process.
 """
 
 import argparse
+import atexit
 import dataclasses
 import hashlib
 import json
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -49,8 +51,8 @@ def _small(name, need, renewal=60):
 
 
 RUNS = {  # name -> (kind, at which call of the disk it is killed; 0: not at all)
-    "table, finished": (Kind(lambda path: (gosprl.envs.make("riverswim6"), {}), 8, exact=True, renewal=60), 0),
-    "table, killed": (Kind(lambda path: (gosprl.envs.make("riverswim6"), {}), 12, exact=True, renewal=60), 40),
+    "table, finished": (Kind(lambda _: gosprl.envs.make("riverswim6"), 8, exact=True, renewal=60), 0),
+    "table, killed": (Kind(lambda _: gosprl.envs.make("riverswim6"), 12, exact=True, renewal=60), 40),
     "Gymnasium, finished": (_small("Gymnasium", 2), 0),
     "Gymnasium, killed": (_small("Gymnasium", 3), 40),
     "growing, finished": (_small("growing", 1), 0),
@@ -60,10 +62,18 @@ RUNS = {  # name -> (kind, at which call of the disk it is killed; 0: not at all
 
 
 @cache
+def root():
+    """A directory for copies, in memory if possible; the process that first asked for it removes it in the end."""
+    folder = tempfile.TemporaryDirectory(dir=SHM if SHM.is_dir() else None, prefix="gosprl-flips-")
+    atexit.register(folder.cleanup)  # not in workers, which are forked and end without
+    return Path(folder.name)
+
+
+@cache
 def original(name):
     """A run to damage, in a directory that stays until the process ends, and its files."""
     kind, call = RUNS[name]
-    folder = Path(tempfile.mkdtemp(dir=SHM if SHM.is_dir() else None, prefix="gosprl-flips-"))
+    folder = Path(tempfile.mkdtemp(dir=root()))
     go(kind, folder / "first")  # compiles
     shutil.rmtree(folder / "first")
     life = live(lambda: go(kind, folder / "run"), End("call", call, "after") if call else End("none"))
@@ -182,12 +192,17 @@ def shorter(columns, before):
     return "shorter" if same[0] else "another result"
 
 
-def all_flipped(flips, workers):
-    """The outcomes of so many flips, spread over all runs."""
-    each = -(-flips // len(RUNS))
-    jobs = [(name, begin, min(begin + CHUNK, each)) for name in RUNS for begin in range(0, each, CHUNK)]
+def jobs(cases, names, chunk):
+    """(run, first case, end of the cases) for each piece of work."""
+    root()  # before workers are forked
+    each = -(-cases // len(names))
+    return [(name, begin, min(begin + chunk, each)) for name in names for begin in range(0, each, chunk)]
+
+
+def all_flipped(flips, names, workers):
+    """The outcomes of so many flips, spread over these runs."""
     with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(flipped, jobs))
+        return list(pool.map(flipped, jobs(flips, names, CHUNK)))
 
 
 def flip_table(done):
@@ -207,18 +222,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=10_000)
     parser.add_argument("--mutations", type=int, default=100_000)
+    parser.add_argument("--only", choices=RUNS, help="only this run; nothing is written")
     given, begin = parser.parse_args(), time.perf_counter()
-    flips = all_flipped(given.flips, os.cpu_count())
-    mutations = all_mutated(given.mutations, os.cpu_count())
+    names, workers = ([given.only], 1) if given.only else (list(RUNS), os.cpu_count())
+    flips = all_flipped(given.flips, names, workers)
+    mutations = all_mutated(given.mutations, names, workers)
     found = [problem for outcome in (*flips, *mutations) for problem in outcome[2]]
     print("\n".join(found[:200]))
     lines = ["# Damaged runs", ""]
     lines += [f"`python -m evidence.flips --flips {given.flips} --mutations {given.mutations}`", ""]
     lines += [*flip_table(flips), "", *mutation_table(mutations), ""]
     lines += [f"{len(found)} problems; {time.perf_counter() - begin:.0f} s."]
-    RESULT.write_text("\n".join(lines) + "\n")
+    if not given.only:
+        RESULT.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
+    return int(bool(found))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,7 @@ class Kind:
     Attributes
     ----------
     make
-        A path for the journal -> (system, arguments of `collect` that a run needs again).
+        A path for the journal -> system.
     need
         What it needs; of an application, its own argument.
     exact
@@ -161,47 +161,47 @@ class Kind:
         Steps between two checkpoints; None: as in the package.
     typical
         Steps that it takes, about.
+    functions
+        Arguments of `collect` that cannot be stored with a run, and are given again.
     """
 
-    make: Callable[[Path], tuple[Any, dict[str, Any]]]
+    make: Callable[[Path], Any]
     need: Any
     exact: bool = False
     journal: str | None = None
     application: str | None = None
     renewal: int | None = None
     typical: int = 5000
+    functions: dict[str, Any] = field(default_factory=dict)
 
     def go(self, directory, journal, seed, way="collect", sync=(1000, 0.02)):
         """Begin a run, or go on with it, until its end; `way`: "collect" or "resume", if there is something to."""
         collecting.RENEWAL = self.renewal or RENEWAL
-        system, given = self.make(journal)
+        system = self.make(journal)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that there may well be more states
             try:
                 if way == "resume" and (directory / "manifest.json").exists():
-                    functions = {name: given[name] for name in ("actions", "key") if name in given}
                     own = {} if isinstance(system, gosprl.TabularMDP) else {"system": system}
                     names = ("sync_steps", "sync_seconds")
-                    return gosprl.resume(directory, **own, **functions, **dict(zip(names, sync, strict=True)))
+                    return gosprl.resume(directory, **own, **self.functions, **dict(zip(names, sync, strict=True)))
                 function = gosprl.collect
                 if self.application is not None:
                     function = getattr(gosprl.applications, self.application)
-                return function(system, self.need, seed=seed, out=Out(directory, *sync), **given)
+                return function(system, self.need, seed=seed, out=Out(directory, *sync), **self.functions)
             finally:
                 if isinstance(system, Process):
                     system.close()
 
 
 KINDS = {
-    "table, long": Kind(lambda path: (gosprl.envs.make("four_room43"), {}), 2000, exact=True, typical=600_000),
-    "table, often renewed": Kind(lambda path: (gosprl.envs.make("corridor24"), {}), 40, exact=True, renewal=500),
-    "Gymnasium": Kind(lambda path: (Lake(path), {}), 40, journal="all", renewal=1000),
-    "program in C": Kind(
-        lambda path: (Process([*SHELL, grid()], cwd=path.parent), {}), 40, journal="steps", renewal=500
-    ),
-    "growing": Kind(lambda path: (Floors(path), {"actions": doors}), 15, journal="all", renewal=700),
-    "own, with its state": Kind(lambda path: (Ring(), {}), 150, exact=True, renewal=500),
+    "table, long": Kind(lambda _: gosprl.envs.make("four_room43"), 2000, exact=True, typical=600_000),
+    "table, often renewed": Kind(lambda _: gosprl.envs.make("corridor24"), 40, exact=True, renewal=500),
+    "Gymnasium": Kind(Lake, 40, journal="all", renewal=1000),
+    "program in C": Kind(lambda path: Process([*SHELL, grid()], cwd=path.parent), 40, journal="steps", renewal=500),
+    "growing": Kind(Floors, 15, journal="all", renewal=700, functions={"actions": doors}),
+    "own, with its state": Kind(lambda _: Ring(), 150, exact=True, renewal=500),
     "estimate_model": Kind(
-        lambda path: (gosprl.envs.make("riverswim6"), {}), 0.15, exact=True, application="estimate_model", renewal=500
+        lambda _: gosprl.envs.make("riverswim6"), 0.15, exact=True, application="estimate_model", renewal=500
     ),
 }

@@ -1,6 +1,7 @@
 """Killed runs: random `kill -9`, power cuts, signals, full disks, failing writes; nothing acknowledged is ever lost.
 
-    python -m evidence.kills [--kills 1000]      writes evidence/results/kills.md
+    python -m evidence.kills [--kills 1000]              writes evidence/results/kills.md
+    python -m evidence.kills --only NAME [--times 10]    only one line of the tables, which is not written
 
 A run is killed again and again, at moments that a seed decides, and resumed until it ends (`evidence/lives.py`). After
 each life the log is read by code apart from the package (`evidence/reading.py`), and
@@ -14,9 +15,11 @@ Runs that are done are kept in `--state FILE`, so that the evidence can be inter
 """
 
 import argparse
+import itertools
 import json
 import os
 import random
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -27,9 +30,11 @@ from pathlib import Path
 import numpy as np
 
 from evidence.disks import FAULTS
-from evidence.killed import KINDS
+from evidence.killed import KINDS, RENEWAL
 from evidence.lives import End, live
 from evidence.reading import chained, journal_of, steps_of
+from gosprl.collecting import collector as collecting
+from gosprl.runs import verify
 from gosprl.runs.log import read_log
 
 RESULT = Path(__file__).parent / "results" / "kills.md"
@@ -164,56 +169,53 @@ def wrong_in_the_end(kind, path, answer, expected):
         yield from (f"{name} differs from the uninterrupted log" for name in log if differ(log[name], columns[name]))
         names = set(certificate_before) - {"log", "digest"}
         yield from (f"certificate: {name}" for name in names if certificate_before[name] != certified[name])
-    yield from not_verified(path)
+    yield from not_verified(kind, path)
 
 
 def begun_anew(path):
-    """Whether the manifest says that a life began a new trajectory."""
+    """Whether the manifest says that a life could not go on exactly where the one before was."""
     continued = json.loads((path / "manifest.json").read_text())["continued"]
-    return any(entry["how"] == "new trajectory" for entry in continued)
+    return any(entry["how"] in ("new trajectory", "at an ending") for entry in continued)
 
 
 def differ(a, b):
     return not np.array_equal(a, b)
 
 
-def not_verified(path):
+def not_verified(kind, path):
     """What `gosprl verify` says against a run."""
-    try:
-        from gosprl.runs import verify
-    except (ImportError, AttributeError):
-        return
-    if not verify(path).confirmed:
-        yield f"gosprl verify: {verify(path)}"
+    collecting.RENEWAL = kind.renewal or RENEWAL
+    checked = verify(path, **kind.functions)
+    if not checked.ok:
+        yield f"gosprl verify: {checked}"
 
 
-def jobs():
+def jobs(kinds):
     """Runs to kill, one kind after the other."""
-    number = 0
-    while True:
-        for name in KINDS:
-            yield name, number
-        number += 1
+    return ((name, number) for number in itertools.count() for name in kinds)
 
 
-def all_killed(kills, state, workers):
+def all_killed(kills, kinds, state, workers):
     """The outcomes of as many runs as it takes for so many kills; those in the file `state` are not made again."""
     done = [json.loads(line) for line in state.read_text().splitlines()] if state.exists() else []
-    todo = jobs()
-    for _ in done:
-        next(todo)
-    total = sum(sum(outcome[1].values()) for outcome in done)
+    todo = itertools.islice(jobs(kinds), len(done), None)
+    total = kills_in(done)
     with ProcessPoolExecutor(workers) as pool:
-        while total < kills:
-            for outcome in pool.map(killed, [next(todo) for _ in range(2 * len(KINDS))]):
+        while kinds and total < kills:
+            for outcome in pool.map(killed, itertools.islice(todo, 2 * len(kinds))):
                 done.append(outcome)
-                total += sum(outcome[1].values())
                 with state.open("a") as file:
                     file.write(json.dumps(outcome) + "\n")
                 for problem in outcome[4]:
                     print(f"{outcome[0]}: {problem}", flush=True)
+            total = kills_in(done)
             print(f"{total} kills", flush=True)
     return done
+
+
+def kills_in(done):
+    """Number of kills in outcomes."""
+    return sum(sum(outcome[1].values()) for outcome in done)
 
 
 def table(done):
@@ -229,29 +231,40 @@ def table(done):
     return lines
 
 
+def faults(names, times):
+    """The lines of the table of everything else, and the problems."""
+    lines, problems = ["| what else happens | times | problems |", "|---|---|---|"], []
+    for name in names:
+        function, usual = FAULTS[name]
+        done, found = function(times or usual)
+        lines.append(f"| {name} | {done} | {len(found)} |")
+        problems += [f"{name}: {problem}" for problem in found]
+    return lines, problems
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--state", type=Path, default=Path(tempfile.gettempdir()) / "gosprl-kills.jsonl")
     parser.add_argument("--fresh", action="store_true", help="forget what was done before")
+    parser.add_argument("--only", choices=[*KINDS, *FAULTS], help="only this line of the tables")
+    parser.add_argument("--times", type=int, help="how often anything else happens")
     given, begin = parser.parse_args(), time.perf_counter()
     if given.fresh:
         given.state.unlink(missing_ok=True)
-    done = all_killed(given.kills, given.state, os.cpu_count())
-    total = sum(sum(outcome[1].values()) for outcome in done)
+    kinds, others = ([name for name in names if given.only in (None, name)] for names in (KINDS, FAULTS))
+    done = all_killed(given.kills, kinds, given.state, 1 if given.only else os.cpu_count())
     lines = ["# Killed runs", "", f"`python -m evidence.kills --kills {given.kills}`", "", *table(done), ""]
-    lines += ["| what else happens | times | problems |", "|---|---|---|"]
-    problems = sum(len(outcome[4]) for outcome in done)
-    for name, fault in FAULTS.items():
-        times, found = fault()
-        lines.append(f"| {name} | {times} | {len(found)} |")
-        problems += len(found)
-        for problem in found:
-            print(f"{name}: {problem}", flush=True)
-    lines += ["", f"{problems} problems after {total:,} kills; {time.perf_counter() - begin:.0f} s."]
-    RESULT.write_text("\n".join(lines) + "\n")
+    more, found = faults(others, given.times)
+    print("\n".join(found), flush=True)
+    problems = len(found) + sum(len(outcome[4]) for outcome in done)
+    took = f"{time.perf_counter() - begin:.0f} s"
+    lines += [*more, "", f"{problems} problems after {kills_in(done):,} kills; {took}."]
+    if not given.only:
+        RESULT.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
+    return int(problems > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 import gosprl
-from evidence.flips import RUNS, contents, original
+from evidence.flips import RUNS, contents, jobs, original
 from gosprl.errors import GosprlError
 from gosprl.runs import log as format_of
 from gosprl.runs.files import canonical, digest_of
@@ -302,10 +302,9 @@ def use(kind, path, steps, resume):
     for number in range(min(run.names.num_states, 100)):
         run.names.key(number)
     if resume:
-        system, given = kind.make(path.parent / "journal")
+        system = kind.make(path.parent / "journal")
         own = {} if isinstance(system, gosprl.TabularMDP) else {"system": system}
-        functions = {name: given[name] for name in ("actions", "key") if name in given}
-        gosprl.resume(path, **own, **functions, max_steps=steps + 10)
+        gosprl.resume(path, **own, **kind.functions, max_steps=steps + 10)
 
 
 class TooLong(BaseException):
@@ -356,6 +355,7 @@ def _from_cache():
 def watch(folder):
     """The hook of this process, for the copies of one run; limits on memory are set, too."""
     use(*_case(folder), True)  # imports and compiles what honest runs need
+    "".encode("utf-32-be")  # a codec is a module, and keys may need this one
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, resource.RLIM_INFINITY))
     signal.signal(signal.SIGALRM, _too_long)
@@ -415,14 +415,12 @@ def mutate(job):
     return name, dict(done), problems
 
 
-def all_mutated(mutations, workers):
-    """The outcomes of so many mutations, spread over all runs; a process that dies is a problem of its chunk."""
-    each = -(-mutations // len(RUNS))
-    jobs = [(name, begin, min(begin + CHUNK, each)) for name in RUNS for begin in range(0, each, CHUNK)]
+def all_mutated(mutations, names, workers):
+    """The outcomes of so many mutations, spread over these runs; a process that dies is a problem of its piece."""
     out = []
-    for name in RUNS:  # limits and hooks are for one run
+    for name in names:  # limits and hooks are for one run
         with ProcessPoolExecutor(workers) as pool:
-            waiting = [(job, pool.submit(mutate, job)) for job in jobs if job[0] == name]
+            waiting = [(job, pool.submit(mutate, job)) for job in jobs(mutations, names, CHUNK) if job[0] == name]
             for job, answer in waiting:
                 try:
                     out.append(answer.result())

@@ -52,6 +52,9 @@ class Counter:
     def add(self, columns: Columns) -> None:
         """Count the next events."""
         flags, following = columns["flags"], columns["next_state"]
+        actions = len(self._names.actions) or self.record.model.num_actions
+        if columns["action"].max(initial=-1) >= actions:
+            raise ValueError(f"expected actions in 0..{actions - 1}, got {columns['action'].max()}")
         ended = (flags & TERMINATED) > 0
         begin = 0
         for i in self._discoveries(following, ended):

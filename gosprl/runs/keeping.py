@@ -278,9 +278,9 @@ class Keeper:
         collector = begin(entropy)
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
         except OSError as error:
-            raise InputError(f"out: {self.directory} cannot be made: {error}") from None
-        self._lock.acquire()
+            raise InputError(f"out: {self.directory} cannot be written: {error}") from None
         if not is_unbegun(self.directory):
             raise InputError(f"out: another process has begun a run in {self.directory} meanwhile")
         model = collector.model

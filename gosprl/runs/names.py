@@ -46,6 +46,13 @@ class Names:
         if kind == STATE:
             self.observations.append(observation)
 
+    def check_offers(self, actions: int) -> None:
+        """Raise `ValueError` if a state offers an action that does not exist: models make room for all of them."""
+        for number, offers in self._offers.items():
+            for _, offered in offers:
+                if offered and not 0 <= min(offered) <= max(offered) < actions:
+                    raise ValueError(f"expected offers of actions in 0..{actions - 1}, got {offered!r:.40} of {number}")
+
     @property
     def num_states(self) -> int:
         """The number of states that have a number."""

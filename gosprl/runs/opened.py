@@ -128,7 +128,9 @@ class OpenRun:
     def names(self) -> Names:
         """What the numbers of the log stand for."""
         try:
-            return Names(self.manifest["system"]["states"] or 0, self.contents.names())
+            names = Names(self.manifest["system"]["states"] or 0, self.contents.names())
+            names.check_offers(self.manifest["system"]["actions"] or len(names.actions))
+            return names
         except ValueError as error:
             raise Damaged("states.arrow", None, str(error)) from None
 
