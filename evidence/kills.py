@@ -30,7 +30,7 @@ from evidence.disks import FAULTS
 from evidence.killed import KINDS
 from evidence.lives import End, live
 from evidence.reading import chained, journal_of, steps_of
-from gosprl.runs.log import read_log
+from gosprl.runs.reading import read_log
 
 RESULT = Path(__file__).parent / "results" / "kills.md"
 MOST_LIVES = 12

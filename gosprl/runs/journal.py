@@ -24,10 +24,11 @@ from gosprl.errors import GosprlError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
+from gosprl.runs.events import RESET
 from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
-from gosprl.runs.log import RESET, LogWriter
 from gosprl.runs.names import ACTION, OFFER, STATE, Names
+from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
 KEPT = 2  # checkpoints

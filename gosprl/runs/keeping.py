@@ -31,12 +31,13 @@ from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.certificate import CERTIFICATE, certified
+from gosprl.runs.chain import CHAIN, NAMES_FILE
 from gosprl.runs.files import Lock, write_json
 from gosprl.runs.journal import CHECKPOINTS, DiskJournal
-from gosprl.runs.log import CHAIN, NAMES_FILE, LogWriter
 from gosprl.runs.names import Names
 from gosprl.runs.opened import FORMAT, MANIFEST, NOTHING, TABLE, OpenRun, is_unbegun
 from gosprl.runs.playback import Differs
+from gosprl.runs.writing import LogWriter
 from gosprl.strategies.base import Strategy
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular

@@ -15,13 +15,15 @@ from gosprl.collecting.collector import Collector
 from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
 from gosprl.errors import GosprlError, InputError
 from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
+from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
-from gosprl.runs.log import CHAIN, RESET, Contents, read_log
 from gosprl.runs.manifests import wrong_in
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
+from gosprl.runs.reading import Contents, read_log
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
 
@@ -142,14 +144,12 @@ class OpenRun:
         totals, event = Totals(), 0
         for columns in self.contents.batches(0, end):
             flags = columns["flags"]
-            is_reset = (flags & RESET) > 0
-            ended = np.append(totals.ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
-            breaks = np.isin(np.arange(event, event + len(flags)), self.breaks())
-            totals.steps += int((~is_reset).sum())
-            totals.resets += int(is_reset.sum())
-            totals.chosen += int((is_reset & ~ended & ~breaks).sum())
+            kinds = kinds_of(flags, event, totals.ended, self.breaks())
+            totals.steps += int((~kinds.reset).sum())
+            totals.resets += int(kinds.reset.sum())
+            totals.chosen += int(kinds.chosen.sum())
             totals.crashes += int(((flags & CRASHED) > 0).sum())
-            totals.last_state, totals.ended = int(columns["next_state"][-1]), bool(flags[-1] & (TERMINATED | TRUNCATED))
+            totals.last_state, totals.ended = int(columns["next_state"][-1]), is_ended(flags)
             event += len(flags)
         return totals
 
