@@ -20,8 +20,9 @@ from report import cells, header, options, write
 import gosprl
 from gosprl.envs import make
 from gosprl.runs.files import disk
-from gosprl.runs.log import LogWriter, read_log
 from gosprl.runs.opened import OpenRun
+from gosprl.runs.reading import read_log
+from gosprl.runs.writing import LogWriter
 
 DOMAINS = ("corridor24", "four_room43", "cliff48")
 TARGETS = {10: 5, 1000: 20}  # per cent above a run without a log, by need

@@ -24,7 +24,7 @@ from evidence.killed import KINDS
 from evidence.lives import End, live
 from evidence.reading import chained
 from gosprl.runs.files import disk, write_json
-from gosprl.runs.log import read_log
+from gosprl.runs.reading import read_log
 
 TABLE, LAKE = "table, often renewed", "Gymnasium"
 OURS = ("gosprl.errors.", "gosprl.runs.files.Damaged")

@@ -35,7 +35,7 @@ from evidence.lives import End, live
 from evidence.reading import chained, journal_of, steps_of
 from gosprl.collecting import collector as collecting
 from gosprl.runs import verify
-from gosprl.runs.log import read_log
+from gosprl.runs.reading import read_log
 
 RESULT = Path(__file__).parent / "results" / "kills.md"
 MOST_LIVES = 12

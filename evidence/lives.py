@@ -23,7 +23,7 @@ import traceback
 from typing import Any, NamedTuple
 
 from gosprl.runs.files import disk
-from gosprl.runs.log import LogWriter
+from gosprl.runs.writing import LogWriter
 
 PATIENCE = 120  # seconds, then it hangs
 SIGNALS = {"": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}

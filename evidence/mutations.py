@@ -26,10 +26,12 @@ import pyarrow as pa
 import gosprl
 from evidence.flips import RUNS, contents, jobs, original
 from gosprl.errors import GosprlError
-from gosprl.runs import log as format_of
+from gosprl.runs.batches import encoded
+from gosprl.runs.chain import CHAIN, NAMES_FILE, Link, first_digest, next_digest
 from gosprl.runs.files import canonical, digest_of
-from gosprl.runs.log import CHAIN, LOG, NAMES, NAMES_FILE, Link, read_log
 from gosprl.runs.opened import OpenRun
+from gosprl.runs.reading import read_log
+from gosprl.runs.schemas import LOG, NAMES
 
 CHUNK = 500
 SECONDS = 20  # that a case may take
@@ -143,11 +145,11 @@ def batches_of(path, run):
 
 def write_log(path, run, batches):
     """Write (file, rows, bytes), with a chain over them that is right."""
-    digest, files, lines = format_of._first_digest(run), {}, []
+    digest, files, lines = first_digest(run), {}, []
     for number, (file, rows, data) in enumerate(batches, 1):
         files.setdefault(file, b"")
         link = Link(number, file, len(files[file]), len(data), rows, "")
-        digest = format_of._next_digest(digest, link.fields, [data])
+        digest = next_digest(digest, link.fields, [data])
         lines.append(dataclasses.replace(link, digest=digest).line)
         files[file] += data
     for file, data in files.items():
@@ -235,7 +237,7 @@ def change_names(path, draw):
 
 
 def _put_batch(path, run, batches, i, batch):
-    data = bytes(format_of._encoded(batch, with_schema=batches[i][0].offset == 0))
+    data = bytes(encoded(batch, with_schema=batches[i][0].offset == 0))
     out = [(link.file, link.rows, own) for link, own in batches]
     out[i] = (out[i][0], batch.num_rows, data)
     write_log(path, run, out)

@@ -75,9 +75,12 @@ def whole(name: str, value: Any, low: int) -> int:
 
 def positive(name: str, value: Any) -> float:
     """Return `value` as a positive finite float."""
-    if not _is_real(value) or not 0 < value < np.inf:
-        raise InputError(f"{name}: expected a positive finite number, got {value!r}")
-    return float(value)
+    try:
+        if _is_real(value) and 0 < float(value) < np.inf:
+            return float(value)
+    except OverflowError:  # ints may be larger than any float
+        pass
+    raise InputError(f"{name}: expected a positive finite number, got {value!r:.80}")
 
 
 def number(name: str, value: Any) -> float:

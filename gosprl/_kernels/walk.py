@@ -37,7 +37,7 @@ class Course(NamedTuple):
     limit: NDArray[np.int64]  # [R]
 
 
-@jit
+@jit(nogil=True)
 def walk(mdp, bernoulli, counts, ledger, course, sample, choices, uniforms, s, steps, events, trace, threshold):
     """Follow an attempt for at most `steps` steps from s, on an MDP simulated by one uniform number a step.
 

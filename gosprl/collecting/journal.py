@@ -17,7 +17,7 @@ def rewards_of(
     rows: NDArray[np.int64], means: NDArray[np.float64], drawn: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Return the rewards [n] of a compiled walk, as `Journal.walk` is told of it."""
-    rewards = means[rows]
+    rewards = means.take(rows)
     return rewards if drawn is None else (drawn < rewards).astype(float)
 
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.runs.log import CRASH, RESET, TERMINATED, TRUNCATED
+from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
+from gosprl.runs.events import RESET, Columns, is_ended, kinds_of
 from gosprl.runs.names import OFFER, STATE
 from gosprl.runs.opened import OpenRun
 
-Columns = Mapping[str, NDArray[Any]]
-KINDS = (RESET, 0, TERMINATED, TRUNCATED, TERMINATED | CRASH)  # the flags that an event can have
+KINDS = (RESET, 0, TERMINATED, TRUNCATED, TERMINATED | CRASHED)  # the flags that an event can have
 
 
 class Impossible(Exception):
@@ -68,7 +68,7 @@ class Audit:
         self._actions: int = system["actions"] or len(run.names.actions)
         self._exists = None if system["exists"] is None else np.array(system["exists"], dtype=bool)
         self._known_from, self._offers = _known_from(run)
-        self._breaks = np.array(run.breaks(), dtype=np.int64)
+        self._breaks = run.breaks()
         self.events = self.steps = self.resets = self.crashes = 0
         self.visits: Counter[tuple[int, int]] = Counter()
         self._seen: set[tuple[int, int, int, int]] = set()
@@ -109,14 +109,14 @@ class Audit:
 
     def _check_order(self, columns: Columns) -> None:
         flags, number = columns["flags"], np.arange(self.events, self.events + len(columns["flags"]))
-        is_reset = (flags & RESET) > 0
-        ended = np.append(self._ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
+        kinds = kinds_of(flags, self.events, self._ended, self._breaks)
         before = np.append(self._at, columns["next_state"][:-1])
         self._refuse(columns["state"] != before, "it does not begin where the event before it ended")
-        self._refuse(ended & ~is_reset, "an episode had ended, and no reset follows")
-        begins = np.isin(number, self._breaks)
-        self._refuse(begins & ~is_reset, "the manifest says that a new trajectory begins here, and it is no reset")
-        self._refuse(is_reset & ~ended & ~begins & ~self._may_choose(number), "a reset that nothing allows")
+        self._refuse(kinds.after_ending & ~kinds.reset, "an episode had ended, and no reset follows")
+        self._refuse(
+            kinds.elsewhere & ~kinds.reset, "the manifest says that a new trajectory begins here, and it is no reset"
+        )
+        self._refuse(kinds.chosen & ~self._may_choose(number), "a reset that nothing allows")
 
     def _may_choose(self, number: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Mask [n] of the events at which a reset is an action."""
@@ -127,7 +127,7 @@ class Audit:
 
     def _check_numbers(self, columns: Columns) -> None:
         flags, state, action, following = (columns[name] for name in ("flags", "state", "action", "next_state"))
-        steps, crash = (flags & RESET) == 0, (flags & CRASH) > 0
+        steps, crash = (flags & RESET) == 0, (flags & CRASHED) > 0
         self._refuse(crash != (following == -1), "a crash leads to state -1, and nothing else does")
         self._refuse((following < -1) | (following >= self._states), f"there are {self._states} states")
         self._refuse(steps & ((action < 0) | (action >= self._actions)), f"there are {self._actions} actions")
@@ -167,7 +167,7 @@ class Audit:
         is_reset = (flags & RESET) > 0
         self.steps += int((~is_reset).sum())
         self.resets += int(is_reset.sum())
-        self.crashes += int(((flags & CRASH) > 0).sum())
+        self.crashes += int(((flags & CRASHED) > 0).sum())
         for (s, a, s_next, kind), n in self._different({name: column[~is_reset] for name, column in columns.items()}):
             self.visits[s, a] += n
             self._seen.add((s, a, s_next, kind & TERMINATED))
@@ -175,7 +175,7 @@ class Audit:
         values, first = np.unique(alive, return_index=True)
         self.live |= dict.fromkeys(values[np.argsort(first)].tolist())
         self.events += len(flags)
-        self._at, self._ended = int(following[-1]), bool(flags[-1] & (TERMINATED | TRUNCATED))
+        self._at, self._ended = int(following[-1]), is_ended(flags)
 
     def _different(self, steps: Columns) -> Iterator[tuple[tuple[int, int, int, int], int]]:
         """Return the different steps of a batch (state, action, next state, flags), and how many there are of each."""

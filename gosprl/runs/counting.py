@@ -1,18 +1,15 @@
 """Counts from a log: what a collector would have counted, without its planner."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
+from gosprl.collecting.journal import CRASHED, TERMINATED
 from gosprl.collecting.record import Record
 from gosprl.model.states import CRASH
-from gosprl.runs.log import RESET
+from gosprl.runs.events import RESET, Columns, is_ended, kinds_of
 from gosprl.runs.names import Names
-
-Columns = Mapping[str, NDArray[Any]]
 
 
 class Counter:
@@ -95,7 +92,7 @@ class Counter:
         self.events += end - begin
         resets = np.flatnonzero(part["flags"] & RESET)
         self.age = end - begin - 1 - int(resets[-1]) if resets.size else self.age + end - begin
-        self._ended = bool(part["flags"][-1] & (TERMINATED | TRUNCATED))
+        self._ended = is_ended(part["flags"])
         last = int(part["next_state"][-1])
         self.state = last if self._compiled else self._live.get(last)
         if self._ended:
@@ -115,11 +112,9 @@ class Counter:
         model = self.record.model
         rows, ptr, reset = model.rows, model.rows.ptr, model.states.reset
         flags = part["flags"]
-        is_reset, ended = (flags & RESET) > 0, (flags & TERMINATED) > 0
-        before = np.append(self._ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
-        breaks = np.isin(np.arange(self.events, self.events + len(flags)), list(self._breaks))
-        model.restarts += int(breaks.sum())
-        chosen = is_reset & ~before & ~breaks
+        kinds = kinds_of(flags, self.events, self._ended, self._breaks)
+        is_reset, chosen, ended = kinds.reset, kinds.chosen, (flags & TERMINATED) > 0
+        model.restarts += int(kinds.elsewhere.sum())
         live, final = self._mapped(self._live, part), self._mapped(self._final, part)
         s, s_next = self._mapped(self._live, part, "state"), np.where(ended, final, live)
         first = np.empty(len(flags), dtype=np.int64)  # the row of each event: of a reset, the reset's

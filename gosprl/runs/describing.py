@@ -144,8 +144,15 @@ def need_described(need: Requirement, model: EmpiricalModel) -> Any:
 
 def need_restored(description: Any, model: EmpiricalModel) -> Requirement:
     """Return the requirement that was described, for an empty model."""
-    if not isinstance(description, dict) or is_given(description):
+    if is_given(description):
         restored(description, "need")
+    try:
+        return _need_of(description, model)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"need: expected what a run describes, got {description!r:.80}: {error}") from None
+
+
+def _need_of(description: dict[str, Any], model: EmpiricalModel) -> Requirement:
     known = model.known_rows
     if "of each discovered" in description:
         return Discovered(int(description["of each discovered"]), model)

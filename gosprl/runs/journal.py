@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +25,15 @@ from gosprl.errors import GosprlError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
+from gosprl.runs.events import RESET
 from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
-from gosprl.runs.log import RESET, LogWriter
 from gosprl.runs.names import ACTION, OFFER, STATE, Names
+from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
 KEPT = 2  # checkpoints
-BACKLOG = 4  # syncs that may wait to be written before the walk waits
+BACKLOG = 10  # syncs that may wait to be written before the walk waits
 CHECKPOINTS, SYSTEM_STATE = "checkpoint", "system.json"
 
 
@@ -78,6 +80,8 @@ class DiskJournal(Journal):
         Number of the state in which the log ends; -1 if it is empty.
     sync_steps, sync_seconds
         When a sync is due.
+    state_at_once
+        Whether one is due at the beginning, too: then the state of the system is saved before others are needed.
     """
 
     def __init__(
@@ -89,14 +93,18 @@ class DiskJournal(Journal):
         events: int = 0,
         steps: int = 0,
         at: int = -1,
-        sync_steps: int = 25_000,
+        sync_steps: int = 100_000,
         sync_seconds: float = 1.0,
+        state_at_once: bool = False,
     ) -> None:
         self._directory, self._run, self._model, self._names = directory, run, model, names
         self._writer: LogWriter | None = None
         self.events, self.steps, self._at = events, steps, at
         self.saved = steps
         self._every, self._seconds = sync_steps, sync_seconds
+        self._state_of, self._action_of = (
+            part.astype(np.int32) for part in (model.known_rows.state, model.known_rows.action)
+        )
         self._numbers: list[int] = []  # of the model's states, by index
         self._by_key = {key: number for number, key in enumerate(names.keys)}
         self._offers: dict[int, Sequence[int] | None] = dict(names.last_offers())
@@ -105,7 +113,9 @@ class DiskJournal(Journal):
         self._pending = Order()
         self._asked_at, self._since = steps, time.monotonic()  # steps and time at the last sync
         self._asked = False  # whether a sync was
-        self._last: Callable[[], None] | None = None  # what to do at the end, if that is now
+        self._never_asked = state_at_once
+        self._ended = False  # whether nothing more will come
+        self._last: Callable[[], None] | None = None  # what to do at the end
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
 
@@ -123,7 +133,7 @@ class DiskJournal(Journal):
     @property
     def due(self) -> bool:  # type: ignore[override]
         """Whether the stated steps or seconds have passed since the last sync, or writing has failed."""
-        if self._error is not None or self.steps - self._asked_at >= self._every:
+        if self._error is not None or self._never_asked or self.steps - self._asked_at >= self._every:
             return True
         return self.steps > self._asked_at and time.monotonic() - self._since >= self._seconds
 
@@ -206,6 +216,7 @@ class DiskJournal(Journal):
             if state is not None:
                 self._pending.state = (self.events, state)
             self._asked, self._asked_at, self._since = True, self.steps, time.monotonic()
+            self._never_asked = False
             self._lock.notify_all()
             while self.steps - self.saved > BACKLOG * self._every and self._error is None:
                 self._lock.wait(0.1)
@@ -218,12 +229,18 @@ class DiskJournal(Journal):
                 "there, and gosprl resume goes on from them"
             ) from self._error
 
+    def end(self) -> None:
+        """Have everything written, since nothing more will come, without waiting for it."""
+        with self._lock:
+            self._ended = True
+            self._lock.notify_all()
+
     def close(self, last: Callable[[], None] = _nothing) -> None:
         """Have everything written, then call `last` in the writing thread, and wait for it; raise what has failed."""
         if self._thread is None:
             return
         with self._lock:
-            self._last = last
+            self._ended, self._last = True, last
             self._lock.notify_all()
         self._thread.join()
         self.check()
@@ -233,21 +250,30 @@ class DiskJournal(Journal):
     def _write_all(self, prepare: Callable[[], LogWriter]) -> None:
         try:
             self._writer = writer = prepare()
-            while True:
-                with self._lock:
-                    if not self._asked and self._last is None:
-                        self._lock.wait(self._seconds)  # then also what nobody has asked for: a step may take hours
-                    order, self._pending = self._pending, Order()
-                    self._asked, last = False, self._last
-                if order or last is not None:
-                    self._write(writer, order, writer.sync if last is None else writer.close)
-                if last is not None:
-                    return last()
+            while not self._write_pending(writer):
+                pass
+            with self._lock:
+                while self._last is None:
+                    self._lock.wait()
+            self._last()
         except BaseException as error:  # the walking thread raises it
             self._error = error
         finally:
             with self._lock:
                 self._lock.notify_all()
+
+    def _write_pending(self, writer: LogWriter) -> bool:
+        """Wait until something is to be written, and write it; whether that was the last."""
+        with self._lock:
+            if not self._asked and not self._ended:
+                self._lock.wait(self._seconds)  # then also what nobody has asked for: a step may take hours
+            order, self._pending = self._pending, Order()
+            self._asked, ended = False, self._ended
+        if order or ended:
+            self._write(writer, order, writer.close if ended else writer.sync)
+            with self._lock:
+                self._lock.notify_all()  # the walk may wait for that
+        return ended
 
     def _write(self, writer: LogWriter, order: Order, acknowledge: Callable[[], Any]) -> None:
         if order.names:
@@ -267,37 +293,30 @@ class DiskJournal(Journal):
     def _write_checkpoint(self, events: int, memory: dict[str, Any]) -> None:
         folder = self._directory / CHECKPOINTS
         write_json(folder / f"{events:015d}.json", {"run": self._run, "events": events, "memory": memory})
-        for old in sorted(folder.glob("0*.json"))[:-KEPT]:
+        for old in (*sorted(folder.glob("0*.json"))[:-KEPT], *folder.glob("0*.tmp")):
             old.unlink()
 
     def _columns(self, events: list[Any]) -> dict[str, NDArray[Any]]:
         """Return what was written as columns of the log."""
-        parts: list[dict[str, NDArray[Any]]] = [_of_tuples([])]
-        single: list[Any] = []
-        walks: list[Walked] = []
-        for event in events:
-            if type(event) is Walked:
-                if single:
-                    parts.append(_of_tuples(single))
-                    single = []
-                walks.append(event)
-            else:
-                if walks:
-                    parts.append(self._of_walks(walks))
-                    walks = []
-                single.append(event)
-        parts += [_of_tuples(single)] if single else []
-        parts += [self._of_walks(walks)] if walks else []
+        parts = [
+            self._of_walks(list(group)) if compiled else _of_tuples(list(group))
+            for compiled, group in groupby(events, lambda event: type(event) is Walked)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        parts = parts or [_of_tuples([])]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _of_walks(self, walks: list[Walked]) -> dict[str, NDArray[Any]]:
         """Return compiled walks, each of which begins where the one before ended."""
         rows = np.concatenate([walk.rows for walk in walks])
-        state = self._model.known_rows.state[rows]
+        state = self._state_of.take(rows)
+        following = np.empty_like(state)
+        following[:-1], following[-1] = state[1:], walks[-1].s
         return {
             "state": state,
-            "action": self._model.known_rows.action[rows],
-            "next_state": np.append(state[1:], walks[-1].s),
+            "action": self._action_of.take(rows),
+            "next_state": following,
             "reward": rewards_of(rows, walks[0].means, _joined([walk.drawn for walk in walks])),
             "flags": np.zeros(len(rows), dtype=np.uint8),
         }
@@ -312,9 +331,9 @@ def _joined(parts: list[NDArray[np.float64] | None]) -> NDArray[np.float64] | No
 def _of_tuples(events: list[tuple[int, int, int, float, int]]) -> dict[str, NDArray[Any]]:
     state, action, following, reward, flags = zip(*events, strict=True) if events else ((), (), (), (), ())
     return {
-        "state": np.array(state, dtype=np.int64),
-        "action": np.array(action, dtype=np.int64),
-        "next_state": np.array(following, dtype=np.int64),
+        "state": np.array(state, dtype=np.int32),
+        "action": np.array(action, dtype=np.int32),
+        "next_state": np.array(following, dtype=np.int32),
         "reward": np.array(reward, dtype=np.float64),
         "flags": np.array(flags, dtype=np.uint8),
     }

@@ -31,12 +31,13 @@ from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.certificate import CERTIFICATE, certified
-from gosprl.runs.files import Lock, write_json
+from gosprl.runs.chain import CHAIN, NAMES_FILE
+from gosprl.runs.files import Lock, sync_directory, write_json
 from gosprl.runs.journal import CHECKPOINTS, DiskJournal
-from gosprl.runs.log import CHAIN, NAMES_FILE, LogWriter
 from gosprl.runs.names import Names
 from gosprl.runs.opened import FORMAT, MANIFEST, NOTHING, TABLE, OpenRun, is_unbegun
 from gosprl.runs.playback import Differs
+from gosprl.runs.writing import LogWriter
 from gosprl.strategies.base import Strategy
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
@@ -67,7 +68,7 @@ class Out:
     """
 
     directory: str | os.PathLike[str]
-    sync_steps: int = 25_000
+    sync_steps: int = 100_000
     sync_seconds: float = 1.0
     source: Mapping[str, Any] | None = None
     change: bool = False
@@ -184,6 +185,7 @@ def keep(
         collector = kept.collector(begin, seed)
         try:
             kept.walk(collector, max_steps, progress)
+            kept.end()
             result = collector.last_result()
         except CollectionError as error:
             kept.finish(collector, error.result)
@@ -333,7 +335,8 @@ class Keeper:
         names = Names(model.states.fixed) if run is None else run.names
         already = (0, 0, -1) if run is None else (run.contents.rows, run.steps, run.last_state)
         return DiskJournal(
-            self.directory, self.manifest["run"], model, names, *already, out.sync_steps, out.sync_seconds
+            *(self.directory, self.manifest["run"], model, names, *already, out.sync_steps, out.sync_seconds),
+            state_at_once=not isinstance(self._system, Tabular),
         )
 
     def _begin_files(self) -> LogWriter:
@@ -344,6 +347,7 @@ class Keeper:
             assert self._system.mdp is not None
             write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
         write_json(self.directory / MANIFEST, self.manifest)
+        sync_directory(self.directory.parent)
         return LogWriter(self.directory, self.manifest["run"])
 
     def _go_on_with_files(self) -> LogWriter:
@@ -352,6 +356,11 @@ class Keeper:
         (self.directory / CHECKPOINTS).mkdir(exist_ok=True)
         write_json(self.directory / MANIFEST, self.manifest)
         return LogWriter(self.directory, self.manifest["run"], self._run.contents)
+
+    def end(self) -> None:
+        """Begin to write what is left, since nothing more will come."""
+        if self._journal is not None:
+            self._journal.end()
 
     def finish(self, collector: Collector, result: Result) -> None:
         """Have everything written, and certify it if nothing stands in the way."""

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from gosprl.runs.keys import key_of
-from gosprl.runs.log import Name
+from gosprl.runs.schemas import Name
 
 STATE, ACTION, OFFER = "state", "action", "offer"
 

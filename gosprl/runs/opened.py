@@ -15,19 +15,22 @@ from gosprl.collecting.collector import Collector
 from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
 from gosprl.errors import GosprlError, InputError
 from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
+from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
-from gosprl.runs.log import CHAIN, RESET, Contents, read_log
 from gosprl.runs.manifests import wrong_in
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
+from gosprl.runs.reading import Contents, read_log
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
 
 FORMAT = 1
 MANIFEST, TABLE = "manifest.json", "system.json"
 UNBEGUN = ("lock", "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
+FORGED = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)  # from a stranger's values
 SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectories have 2, 3, ...
 NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
 
@@ -144,14 +147,12 @@ class OpenRun:
         totals, event = Totals(), 0
         for columns in self.contents.batches(0, end):
             flags = columns["flags"]
-            is_reset = (flags & RESET) > 0
-            ended = np.append(totals.ended, (flags[:-1] & (TERMINATED | TRUNCATED)) > 0)
-            breaks = np.isin(np.arange(event, event + len(flags)), self.breaks())
-            totals.steps += int((~is_reset).sum())
-            totals.resets += int(is_reset.sum())
-            totals.chosen += int((is_reset & ~ended & ~breaks).sum())
+            kinds = kinds_of(flags, event, totals.ended, self.breaks())
+            totals.steps += int((~kinds.reset).sum())
+            totals.resets += int(kinds.reset.sum())
+            totals.chosen += int(kinds.chosen.sum())
             totals.crashes += int(((flags & CRASHED) > 0).sum())
-            totals.last_state, totals.ended = int(columns["next_state"][-1]), bool(flags[-1] & (TERMINATED | TRUNCATED))
+            totals.last_state, totals.ended = int(columns["next_state"][-1]), is_ended(flags)
             event += len(flags)
         return totals
 
@@ -218,11 +219,17 @@ class OpenRun:
         saved = self.checkpoint_of(first, end) if checkpoints else None
         begin = first if saved is None else saved["events"]
         counter = self._counted(collector, begin, system)
-        if saved is not None:
-            collector.recall(saved["memory"])
-        elif first > 0:
-            self._begin_leg(collector, counter, first)
-        self._play(collector, system, begin, end)
+        try:
+            if saved is not None:
+                collector.recall(saved["memory"])
+            elif first > 0:
+                self._begin_leg(collector, counter, first)
+            self._play(collector, system, begin, end)
+        except GosprlError:
+            raise
+        except FORGED as error:
+            where = MANIFEST if saved is None else f"{CHECKPOINTS}/{begin:015d}.json"
+            raise Damaged(where, None, f"leads to {type(error).__name__}: {error}") from error
 
     def begin_leg(self, collector: Collector, system: System) -> None:
         """Let a new collector begin a leg where the log ends."""
@@ -324,7 +331,13 @@ class OpenRun:
             return False
         if saved.get("run") != self.manifest["run"] or not 0 < events <= self.contents.rows:
             return False
-        system.set_state(state)
+        try:
+            system.set_state(state)
+        except Exception as error:
+            raise InputError(
+                f"system: set_state failed: {type(error).__name__}: {error}; without {CHECKPOINTS}/ in the run, the "
+                "system is reset instead"
+            ) from error
         return all(self._does(system, event, row) for event, row in self._rows(events))
 
     def _rows(self, begin: int) -> Iterator[tuple[int, tuple[int, int, int, float, int]]]:

@@ -17,7 +17,7 @@ from gosprl.collecting.requirements import Requirement
 from gosprl.errors import GosprlError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
-from gosprl.runs.log import RESET
+from gosprl.runs.events import RESET
 from gosprl.runs.names import Names
 from gosprl.systems.base import System
 

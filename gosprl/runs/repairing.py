@@ -14,11 +14,13 @@ from typing import Any
 
 from gosprl.errors import InputError
 from gosprl.runs.auditing import Audit, Impossible
+from gosprl.runs.chain import NAMES_FILE
 from gosprl.runs.files import Damaged, read_json, write_json
 from gosprl.runs.journal import CHECKPOINTS
-from gosprl.runs.log import NAMES_FILE, Contents, copy_prefix, read_log
 from gosprl.runs.looking import id_in_damaged, printable, the_manifest
 from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
+from gosprl.runs.reading import Contents, read_log
+from gosprl.runs.writing import copy_prefix
 
 BY_HAND = (
     "the transitions can be read without gosprl: log/*.arrow are Arrow streams, "

@@ -41,7 +41,7 @@ def resume(
     actions: Any = None,
     max_steps: int | None = None,
     progress: Any = None,
-    sync_steps: int = 25_000,
+    sync_steps: int = 100_000,
     sync_seconds: float = 1.0,
     **options: Any,
 ) -> Any:

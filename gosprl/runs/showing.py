@@ -19,11 +19,12 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.log import CHAIN, read_log
 from gosprl.runs.looking import id_in_damaged, is_being_written, printable, sizes, the_manifest
 from gosprl.runs.opened import OpenRun
+from gosprl.runs.reading import read_log
 from gosprl.runs.resuming import table_of
 from gosprl.runs.standin import StandIn
 

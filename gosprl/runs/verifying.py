@@ -24,13 +24,14 @@ from gosprl.model.content import thaw
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.chain import CHAIN
 from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.keeping import Replay, versions
-from gosprl.runs.log import CHAIN, read_log
 from gosprl.runs.looking import checkpoints, id_in_damaged, is_being_written, printable, the_manifest
 from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
 from gosprl.runs.playback import Differs
+from gosprl.runs.reading import read_log
 from gosprl.runs.resuming import call, table_of
 from gosprl.runs.standin import StandIn
 from gosprl.systems import System, Tabular, as_system

@@ -12,7 +12,7 @@ from test_conformance import bits
 
 import gosprl
 from gosprl.collecting import collector as collecting
-from gosprl.runs.log import RESET
+from gosprl.runs.events import RESET
 from gosprl.runs.opened import OpenRun
 
 PIECES = (1, 2, 31, 32, 75, 110, 150)

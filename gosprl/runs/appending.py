@@ -1,0 +1,65 @@
+"""Output: files of a run that are appended to, and synced together."""
+
+import os
+from pathlib import Path
+
+from gosprl.runs.files import Damaged, open_regular, sync_directory, synced, write_all
+
+
+class Output:
+    """Files of a run that are appended to.
+
+    Parameters
+    ----------
+    directory
+        The directory of the run.
+    sizes
+        The size in bytes that each file is expected to have when it is opened; 0 if it is left out.
+    """
+
+    def __init__(self, directory: Path, sizes: dict[str, int]) -> None:
+        self._directory, self._sizes = directory, sizes
+        self._fds: dict[str, int] = {}
+        self._unsynced: dict[str, None] = {}  # in the order of the first write
+        self._changed: dict[Path, None] = {directory: None}  # directories with names to sync
+
+    def size(self, file: str) -> int:
+        """Return the size of a file, with what was appended."""
+        return self._sizes.get(file, 0)
+
+    def open(self, file: str) -> int:
+        """Open a file, or create it; `Damaged` if its size is not the expected one."""
+        if file not in self._fds:
+            fd = open_regular(self._directory, file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            self._fds[file] = fd
+            if os.fstat(fd).st_size != self.size(file):
+                raise Damaged(file, None, "changed after it was verified")
+            if self.size(file) == 0:
+                self._changed[(self._directory / file).parent] = None
+        return self._fds[file]
+
+    def append(self, file: str, data: bytes | memoryview) -> int:
+        """Write bytes and return their offset."""
+        write_all(self.open(file), data)
+        offset = self.size(file)
+        self._sizes[file] = offset + len(data)
+        self._unsynced[file] = None
+        return offset
+
+    def sync(self) -> None:
+        """Wait until everything appended is on the disk, and the names of new files."""
+        for file in self._unsynced:
+            synced(self._fds[file])
+        self._unsynced.clear()
+        for directory in self._changed:
+            sync_directory(directory)
+        self._changed.clear()
+
+    def done(self, file: str) -> None:
+        """Close a file to which nothing more is appended."""
+        os.close(self._fds.pop(file))
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in list(self._fds):
+            self.done(file)
