@@ -96,11 +96,13 @@ class Record:
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Be as the record that remembered this; everything is counted already."""
-        self.need.recall(dict(memory["waived"]), memory["collected"])
+        self.need.recall({int(s): str(why) for s, why in memory["waived"]}, int(memory["collected"]))
         self._used, self.looked_for = self.model.states.used, False
-        self.steps, self.resets, self.quits = memory["steps"], memory["resets"], memory["quits"]
-        self.curve = [(step, proportion) for step, proportion in memory["curve"]]
-        self.found = None if memory["found"] is None else Found(*memory["found"])
+        self.steps, self.resets, self.quits = (int(memory[name]) for name in ("steps", "resets", "quits"))
+        self.curve = [(int(step), float(proportion)) for step, proportion in memory["curve"]]
+        if memory["found"] is not None:
+            state, action, next_state, reward, step = memory["found"]
+            self.found = Found(int(state), int(action), int(next_state), float(reward), int(step))
 
     def waive(self, states: dict[int, str]) -> None:
         """Ask nothing of these states any more, for the reasons given."""

@@ -23,6 +23,7 @@ class Names:
 
     def __init__(self, fixed: int, entries: Iterable[Name] = ()) -> None:
         self.fixed = fixed
+        self.always_offers = False  # whether there are no actions but those that states offered
         self.keys: list[Hashable] = []  # of the states, by number
         self.observations: list[str] = []  # the same as text for people
         self.actions: list[Hashable] = []  # keys of action values, where their number was not known
@@ -65,10 +66,13 @@ class Names:
         return number if self.fixed else self.keys[number]
 
     def offered(self, number: int, event: int) -> tuple[int, ...] | None:
-        """Return the actions that a state offered when an event led there; None: all."""
+        """Return the actions that a state offered when an event led there; None: all. `ValueError` if it had to."""
         offers = self._offers.get(number, [])
         place = bisect_right(offers, event, key=lambda offer: offer[0])
-        return offers[place - 1][1] if place else None
+        offered = offers[place - 1][1] if place else None
+        if offered is None and self.always_offers:
+            raise ValueError(f"expected the actions that state {number} offers, got none")
+        return offered
 
     def last_offers(self) -> dict[int, tuple[int, ...] | None]:
         """Return what each state offered last, of those that did not always offer all actions."""

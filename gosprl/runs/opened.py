@@ -132,6 +132,7 @@ class OpenRun:
         """What the numbers of the log stand for."""
         try:
             names = Names(self.manifest["system"]["states"] or 0, self.contents.names())
+            names.always_offers = self.manifest["system"]["actions"] is None
             names.check_offers(self.manifest["system"]["actions"] or len(names.actions))
             return names
         except ValueError as error:

@@ -123,7 +123,7 @@ class Recorded(System):
         _, _, following, _, flags = event
         if not flags & RESET:
             raise Differs(self._cursor.event, "expected a reset, got a step")
-        start = Start(self._key(following), self._names.offered(following, self._cursor.event))
+        start = Start(self._key(following), self._offered(following))
         self._cursor.advance()
         return start
 
@@ -138,13 +138,19 @@ class Recorded(System):
             raise Differs(self._cursor.event, f"the planner chooses action {action}, the log has {what}")
         terminated, truncated = bool(flags & TERMINATED), bool(flags & TRUNCATED)
         key = CRASH if flags & CRASHED else self._key(following)
-        offered = None if terminated else self._names.offered(following, self._cursor.event)
+        offered = None if terminated else self._offered(following)
         self._cursor.advance()
         return Outcome(key, reward, terminated, truncated, offered)
 
     def _key(self, number: int) -> Any:
         try:
             return self._names.key(number)
+        except ValueError as error:
+            raise Differs(self._cursor.event, str(error)) from None
+
+    def _offered(self, number: int) -> tuple[int, ...] | None:
+        try:
+            return self._names.offered(number, self._cursor.event)
         except ValueError as error:
             raise Differs(self._cursor.event, str(error)) from None
 

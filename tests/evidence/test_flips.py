@@ -25,7 +25,6 @@ def test_damage_is_reported_or_has_no_effect(name):
     assert f"| {name} | {CASES['flips']} |" in evidence(name, flips=CASES["flips"])
 
 
-@pytest.mark.xfail(reason="what checkpoints, needs and offers of a stranger say is not checked yet", strict=False)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_stranger_gets_an_error_of_gosprl(name):
     assert "0 problems" in evidence(name, mutations=CASES["mutations"])
