@@ -27,13 +27,14 @@ from gosprl.model.states import CRASH
 from gosprl.runs.events import RESET
 from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
+from gosprl.runs.manifests import CHECKPOINTS
 from gosprl.runs.names import ACTION, OFFER, STATE, Names
 from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
 KEPT = 2  # checkpoints
 BACKLOG = 4  # syncs that may wait to be written before the walk waits
-CHECKPOINTS, SYSTEM_STATE = "checkpoint", "system.json"
+SYSTEM_STATE = "system.json"
 
 
 class Walked(NamedTuple):

@@ -1,7 +1,6 @@
 """OpenRun: a run on disk that was read and checked, and how a collector gets to where it ends."""
 
 import contextlib
-import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,40 +18,15 @@ from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
 from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
-from gosprl.runs.manifests import wrong_in
+from gosprl.runs.journal import SYSTEM_STATE, DiskJournal
+from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, no_run, read_manifest
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.runs.reading import Contents, read_log
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
 
-FORMAT = 1
-MANIFEST, TABLE = "manifest.json", "system.json"
-UNBEGUN = ("lock", "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
 SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectories have 2, 3, ...
-NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
-
-
-def is_unbegun(directory: Path) -> bool:
-    """Whether a run can begin in a directory: it does not exist, is empty, or a run was about to begin there.
-
-    `InputError` if it is something else than that, and no run.
-    """
-    if not directory.exists():
-        return True
-    if not directory.is_dir():
-        raise InputError(f"out: expected a new directory or a run, but {directory} is a file")
-    found = {entry.name for entry in os.scandir(directory)}
-    if MANIFEST in found:
-        return False
-    others = sorted(name for name in found if name not in UNBEGUN and name not in (f"{MANIFEST}.tmp", f"{TABLE}.tmp"))
-    if others or any(os.scandir(directory / "log") if "log" in found else ()):
-        raise InputError(
-            f"out: expected a new directory or a run, but {directory} exists and is none: it has "
-            f"{', '.join(others[:3]) or 'a log'} and no {MANIFEST}"
-        )
-    return True
 
 
 @dataclass
@@ -87,8 +61,8 @@ class OpenRun:
     def read(cls, directory: Path) -> "OpenRun":
         """Read a run; `Damaged` if that is not possible at all, `InputError` if it is none, or of a newer format."""
         if not (directory / MANIFEST).is_file():
-            raise InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
-        manifest = checked_manifest(read_json(directory / MANIFEST, root=directory))
+            raise no_run(directory)
+        manifest = read_manifest(directory)
         return cls(directory, manifest, read_log(directory, manifest["run"]))
 
     def check_undamaged(self) -> None:
@@ -342,42 +316,6 @@ class OpenRun:
         key = None if following < 0 else self.names.key(following)
         said = (outcome.state, outcome.reward, outcome.terminated, outcome.truncated)
         return said[1:3] == (reward, terminated) and (key is None or said[0] == key) and (truncated or not said[3])
-
-
-def checked_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest after checking that it has what is read from it, of the right types."""
-    version = manifest.get("format")
-    if isinstance(version, int) and version > FORMAT:
-        raise InputError(
-            f"run: expected a run of format {FORMAT} or before, got format {version}, which a newer gosprl wrote; "
-            "update gosprl. Nothing was changed"
-        )
-    wanted = {"format": int, "run": str, "created": str, "seed": int, "system": dict, "legs": list, "continued": list}
-    for name, kind in wanted.items():
-        if type(manifest.get(name)) is not kind:
-            raise Damaged(MANIFEST, None, f"expected {name} of type {kind.__name__}, got {manifest.get(name)!r:.60}")
-    system = {"kind": str, "name": str, "all states": bool, "ends": bool}
-    for name, kind in system.items():
-        if type(manifest["system"].get(name)) is not kind:
-            raise Damaged(MANIFEST, None, f"system: expected {name} of type {kind.__name__}")
-    events = 0
-    for part in ("legs", "continued"):
-        for entry in manifest[part]:
-            if not isinstance(entry, dict):
-                raise Damaged(MANIFEST, None, f"{part}: expected objects, got {entry!r:.60}")
-    for leg in manifest["legs"]:
-        needs = ("first", "need", "strategy", "around", "application", "threshold", "rewards", "because", "versions")
-        if any(name not in leg for name in needs) or type(leg["first"]) is not int or leg["first"] < events:
-            raise Damaged(MANIFEST, None, f"legs: expected {', '.join(needs)}, got {list(leg)!r:.120}")
-        events = leg["first"]
-    if not manifest["legs"] or manifest["legs"][0]["first"] != 0:
-        raise Damaged(MANIFEST, None, "legs: expected one that begins with event 0")
-    for entry in manifest["continued"]:
-        if type(entry.get("event")) is not int or not isinstance(entry.get("how"), str):
-            raise Damaged(MANIFEST, None, f"continued: expected event and how, got {entry!r:.60}")
-    if (wrong := wrong_in(manifest)) is not None:
-        raise Damaged(MANIFEST, None, wrong)
-    return manifest
 
 
 def _short(value: Any, other: Any) -> str:

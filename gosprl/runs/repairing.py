@@ -16,9 +16,9 @@ from gosprl.errors import InputError
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.chain import NAMES_FILE
 from gosprl.runs.files import Damaged, read_json, write_json
-from gosprl.runs.journal import CHECKPOINTS
-from gosprl.runs.looking import id_in_damaged, printable, the_manifest
-from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
+from gosprl.runs.looking import id_in_damaged, printable
+from gosprl.runs.manifests import CHECKPOINTS, MANIFEST, TABLE, read_manifest
+from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import Contents, read_log
 from gosprl.runs.writing import copy_prefix
 
@@ -86,7 +86,7 @@ def repair(directory: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     """
     source, place = Path(directory), Path(target)
     try:
-        manifest = the_manifest(source)
+        manifest = read_manifest(source)
     except (Damaged, OSError) as error:
         _check_target(source, place)
         return _log_alone(source, place, str(error))

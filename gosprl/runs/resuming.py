@@ -13,8 +13,10 @@ from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.runs import describing
 from gosprl.runs.files import read_json
-from gosprl.runs.keeping import Out, Replay
-from gosprl.runs.opened import TABLE, OpenRun
+from gosprl.runs.manifests import TABLE
+from gosprl.runs.opened import OpenRun
+from gosprl.runs.replay import Replay
+from gosprl.runs.settings import Out
 from gosprl.systems import System
 
 APPLICATIONS = {
@@ -172,6 +174,11 @@ def table_of(run: OpenRun) -> TabularMDP:
         mdp = envs.make(source["env"], **source.get("settings", {}))
     else:
         raise InputError(f"system: the table of {run.directory} is too large to be stored with it; give it: system=...")
-    if describing.digest_of(mdp) != described["digest"]:
+    return checked_table(mdp, run)
+
+
+def checked_table(mdp: TabularMDP, run: OpenRun) -> TabularMDP:
+    """Return a table; `InputError` if it is not the one that the run walked."""
+    if describing.digest_of(mdp) != run.manifest["system"]["digest"]:
         raise InputError(f"system: expected the table that was walked, got another {mdp.name}: its digest differs")
     return mdp

@@ -22,7 +22,9 @@ from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.looking import id_in_damaged, is_being_written, printable, sizes, the_manifest
+from gosprl.runs.locks import is_being_written
+from gosprl.runs.looking import id_in_damaged, printable, sizes
+from gosprl.runs.manifests import read_manifest
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import read_log
 from gosprl.runs.resuming import table_of
@@ -91,7 +93,7 @@ def show(directory: str | os.PathLike[str]) -> Shown:
     """
     place = Path(directory)
     try:
-        manifest = the_manifest(place)
+        manifest = read_manifest(place)
     except (Damaged, OSError) as error:
         return _without_manifest(place, str(error))
     run = OpenRun(place, manifest, read_log(place, manifest["run"]))
