@@ -122,7 +122,7 @@ def open_regular(root: Path, name: str, flags: int = os.O_RDONLY) -> int:
 def canonical(value: dict[str, Any]) -> bytes:
     """Return the one form of a value as JSON: sorted keys, ASCII, a line for each field.
 
-    Within a field there are no line breaks: only then Python's fast encoder is used.
+    A field has no line breaks inside: Python's fast encoder writes none.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def _sealed(name: str, value: dict[str, Any]) -> bytes:
 
 
 def _unsealed(data: bytes) -> dict[str, Any]:
-    value = json.loads(data.decode("ascii"), object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    value = json.loads(data.decode("ascii"), object_pairs_hook=_without_duplicates, parse_constant=no_constant)
     if type(value) is not dict:
         raise ValueError("it is no JSON object")
     if canonical(value) != data:
@@ -230,7 +230,8 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _no_constant(text: str) -> None:
+def no_constant(text: str) -> None:
+    """Raise `ValueError` where a JSON parser finds NaN or an infinity."""
     raise ValueError(f"{text} is no JSON number")
 
 

@@ -1,8 +1,8 @@
 """DiskJournal: writes the events of a run to its log, in a thread of its own.
 
-The walking thread only appends to a list. The writing thread takes what is there when a sync is due, or after the
-stated number of seconds, so that a system that takes an hour for a step does not keep earlier steps from the disk.
-Encoding, hashing and syncing release Python's lock, so the walk goes on meanwhile.
+The walking thread only appends to a list. The writing thread takes the list when a sync is due, or after the stated
+number of seconds: earlier steps are saved while a slow system makes its next one. Encoding, hashing and syncing release
+Python's lock, so the walk continues meanwhile.
 
 A checkpoint is what a collector remembers where its planner was renewed (`Collector.recall`). The system's state is
 saved with the number of events before it. Both are written when these events are acknowledged.
@@ -32,7 +32,7 @@ from gosprl.runs.names import ACTION, OFFER, STATE, Names
 from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
-KEPT = 2  # checkpoints
+KEPT = 2  # the newest checkpoints
 BACKLOG = 4  # syncs that may wait to be written before the walk waits
 SYSTEM_STATE = "system.json"
 
@@ -48,7 +48,7 @@ class Walked(NamedTuple):
 
 @dataclass
 class Order:
-    """What the writing thread is to write, in this order; then it is acknowledged."""
+    """What the writing thread writes next, in this order, and then acknowledges."""
 
     events: list[Any] = field(default_factory=list)  # tuples (state, action, next state, reward, flags), and Walked
     names: list[tuple[int, str, int, str, str, list[int] | None]] = field(default_factory=list)
@@ -71,7 +71,7 @@ class DiskJournal(Journal):
     directory, run
         Where the run is, and its id.
     model
-        Whose states and rows events speak of.
+        The model to which the states and rows of events belong.
     names
         What numbers stand for so far; new ones are added.
     events, steps
@@ -106,8 +106,8 @@ class DiskJournal(Journal):
         self._lock = threading.Condition()  # of what is pending; the writing thread takes it all at once
         self._pending = Order()
         self._asked_at, self._since = steps, time.monotonic()  # steps and time at the last sync
-        self._asked = False  # whether a sync was
-        self._last: Callable[[], None] | None = None  # what to do at the end, if that is now
+        self._asked = False  # whether a sync was requested
+        self._last: Callable[[], None] | None = None  # called after the last write; None before `close`
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
 
@@ -238,7 +238,7 @@ class DiskJournal(Journal):
             while True:
                 with self._lock:
                     if not self._asked and self._last is None:
-                        self._lock.wait(self._seconds)  # then also what nobody has asked for: a step may take hours
+                        self._lock.wait(self._seconds)  # then write without a request: a step may take hours
                     order, self._pending = self._pending, Order()
                     self._asked, last = False, self._last
                 if order or last is not None:

@@ -1,16 +1,15 @@
 """Keep a collection on disk: a new run, or one that goes on.
 
 A run is a directory (docs/runs.md). Its manifest has *legs*: stretches with the same settings, each of which begins
-with the counts of those before. Interrupted and continued, a leg goes on as if nothing had happened: the last
-checkpoint is restored, the rest of the log is played back (`gosprl.runs.playback`), then the system takes over. A table
-goes on bit for bit, as does a system that tells its state (`System.get_state`). Any other begins a new trajectory with
-a reset.
+with the counts of those before. A leg that was interrupted continues as if it had not been: the last checkpoint is
+restored, the rest of the log is played back (`gosprl.runs.playback`), then the system makes new steps. A table, and a
+system that tells its state (`System.get_state`), continue bit for bit. Any other system begins a new trajectory with a
+reset.
 """
 
 import uuid
 import warnings
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from gosprl.runs.chain import CHAIN, NAMES_FILE
 from gosprl.runs.files import write_json
 from gosprl.runs.journal import DiskJournal
 from gosprl.runs.locks import Lock
-from gosprl.runs.manifests import CHECKPOINTS, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun
+from gosprl.runs.manifests import CHECKPOINTS, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun, now
 from gosprl.runs.names import Names
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
@@ -92,7 +91,7 @@ def keep(
 
 
 class Keeper:
-    """Writes a run: from its beginning, or from where it was left."""
+    """Writes a new run, or continues one."""
 
     def __init__(self, out: Out, system: System, settings: Settings) -> None:
         self._out, self._system = out, system
@@ -182,7 +181,7 @@ class Keeper:
         self.manifest = {
             "format": FORMAT,
             "run": uuid.uuid4().hex,
-            "created": _now(),
+            "created": now(),
             "seed": collector.seed,
             "system": system_described(model, *self._asked),
             "legs": [leg_described(collector, *self._asked)],
@@ -216,9 +215,9 @@ class Keeper:
         (self.directory / CERTIFICATE).unlink(missing_ok=True)
         how = run.take_up(collector, self._system, journal)
         for entry in self.manifest["continued"]:
-            if entry["event"] == run.contents.rows:  # another one was interrupted before anything was written
+            if entry["event"] == run.contents.rows:  # an earlier continuation ended before it wrote an event
                 entry["how"] = NOTHING
-        entry = {"event": run.contents.rows, "how": how, "when": _now(), "versions": versions()}
+        entry = {"event": run.contents.rows, "how": how, "when": now(), "versions": versions()}
         self.manifest["continued"].append(entry)
         journal.start(self._go_on_with_files)
         collector.walk(None, left, progress)
@@ -249,7 +248,7 @@ class Keeper:
         return LogWriter(self.directory, self.manifest["run"], self._run.contents)
 
     def finish(self, collector: Collector, result: Result) -> None:
-        """Have everything written, and certify it if nothing stands in the way."""
+        """Write everything that is pending, and the certificate unless a step was interrupted."""
         journal, self._journal = self._journal, None
         if journal is None:
             return self._certify_late(result)
@@ -270,7 +269,3 @@ class Keeper:
             write_json(self.directory / MANIFEST, self.manifest)
         if not (self.directory / CERTIFICATE).exists():
             write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -83,7 +83,7 @@ class Lock:
 
 
 def _owner(fd: int) -> int | None:
-    """Return the process that wrote its number into a lock; None if it had no time to."""
+    """Return the process that wrote its number into a lock; None if it has not done so yet."""
     text = os.pread(fd, 32, 0).strip()
     return int(text) if text.isdigit() else None
 

@@ -66,5 +66,5 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def printable(text: str) -> str:
-    """Return a text that may come from a stranger without what a terminal would obey."""
+    """Return a text with its control characters escaped: a stranger may have written it for a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

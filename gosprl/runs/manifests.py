@@ -6,6 +6,7 @@ A manifest may come from a stranger. Code that reads it later relies on the type
 import math
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ def is_unbegun(directory: Path) -> bool:
             f"{', '.join(others[:3]) or 'a log'} and no {MANIFEST}"
         )
     return True
+
+
+def now() -> str:
+    """Return the time as it stands in a manifest, in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def no_run(directory: Path) -> InputError:

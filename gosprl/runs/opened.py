@@ -1,4 +1,4 @@
-"""OpenRun: a run on disk that was read and checked, and how a collector gets to where it ends."""
+"""OpenRun: a run on disk that was read and checked; and how a collector is put where its log ends."""
 
 import contextlib
 from base64 import b64decode
@@ -31,11 +31,11 @@ SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectorie
 
 @dataclass
 class Totals:
-    """Numbers of a log, counted when it is first needed."""
+    """Totals over the events of a log."""
 
     steps: int = 0
     resets: int = 0
-    chosen: int = 0  # resets that were
+    chosen: int = 0  # resets that the planner chose
     crashes: int = 0
     last_state: int = -1
     ended: bool = True  # whether the last event ended an episode, or there is none
@@ -110,11 +110,11 @@ class OpenRun:
 
     @cached_property
     def totals(self) -> Totals:
-        """Numbers of the whole log."""
+        """Totals of the whole log."""
         return self._totals(self.contents.rows)
 
     def _totals(self, end: int) -> Totals:
-        """Return numbers of the first `end` events."""
+        """Return totals of the first `end` events."""
         totals, event = Totals(), 0
         for columns in self.contents.batches(0, end):
             flags = columns["flags"]
@@ -170,7 +170,7 @@ class OpenRun:
         ]
 
     def restore(self, collector: Collector, system: System, leg: int = -1, checkpoints: bool = True) -> None:
-        """Let a new collector, with the settings of a leg, be where that leg ends; `Differs` if the log says otherwise.
+        """Put a new collector, with the settings of a leg, where that leg ends; `Differs` if the log says otherwise.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class OpenRun:
         self._begin_leg(collector, counter, self.contents.rows)
 
     def _counted(self, collector: Collector, events: int, system: System) -> Counter:
-        """Let a collector's record count the first events."""
+        """Count the first events in the record of a collector."""
         counter = Counter(collector.record, self.names, isinstance(system, Tabular), self.breaks())
         try:
             for columns in self.contents.batches(0, events):
@@ -224,7 +224,7 @@ class OpenRun:
             try:
                 saved = read_json(file, root=self.directory)
             except (Damaged, OSError):
-                continue  # it only saves time
+                continue  # a checkpoint only saves time
             events = saved.get("events")
             if saved.get("run") == self.manifest["run"] and type(events) is int and first < events <= end:
                 return saved
@@ -256,7 +256,7 @@ class OpenRun:
             raise Differs(cursor.event, "the run made again ends here, and the log goes on")
 
     def _put(self, collector: Collector, system: Tabular, begin: int) -> None:
-        """Let a table be where a collector is after the first events."""
+        """Put a table where the collector is after the first events."""
         system.seed(self.stream(0))
         if begin:
             assert collector.engine.state is not None
@@ -269,7 +269,7 @@ class OpenRun:
         return totals.steps + totals.chosen
 
     def take_up(self, collector: Collector, system: System, journal: DiskJournal) -> str:
-        """Let a system go on where the log ends, and return how: exactly, after an ending, or with a new trajectory."""
+        """Continue with a system where the log ends; return how: exactly, after an ending, or with a new trajectory."""
         collector.record.journal = journal
         engine = collector.engine
         if isinstance(system, Tabular):
@@ -306,7 +306,7 @@ class OpenRun:
             cursor.advance()
 
     def _does(self, system: System, event: int, row: tuple[int, int, int, float, int]) -> bool:
-        """Whether a system does again what the log says it did."""
+        """Whether a system repeats an event of the log."""
         _, action, following, reward, flags = row
         if flags & RESET:
             start = system.reset()

@@ -33,7 +33,7 @@ class Replay:
         return collector, collector.last_result()
 
     def restored(self, collector: Collector, system: System) -> None:
-        """Let a collector be where the leg ends: everything is made again."""
+        """Put a collector where the leg ends, by making all of the leg again."""
         self.run.restore(collector, system, self.leg, checkpoints=False)
 
 
@@ -42,5 +42,5 @@ class FromCheckpoint(Replay):
     """Makes the end of a leg again, from the newest checkpoint."""
 
     def restored(self, collector: Collector, system: System) -> None:
-        """Let a collector be where the leg ends."""
+        """Put a collector where the leg ends, from the newest checkpoint."""
         self.run.restore(collector, system, self.leg)

@@ -51,7 +51,7 @@ def resume(
 
     With nothing but the directory, the run goes on as if it had never been interrupted: a `TabularMDP`, or a system
     with `get_state` and `set_state`, bit for bit; any other system is reset, and begins a new trajectory. With `need`,
-    `strategy` or its options, what is asked for from now on is another thing; all samples count.
+    `strategy` or its options, the run continues with these settings; all samples so far count.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def resume(
 def call(
     run: OpenRun, leg: int, system: Any, out: Out | Replay, changes: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Any:
-    """Call what made a leg of a run again, with the settings of that leg, and return what it returns.
+    """Call the function that made a leg of a run, with the settings of that leg, and return what it returns.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def call(
     out
         Where it is kept, or a `Replay`.
     changes
-        Settings that are others now: `need`, `strategy`, options of the strategy.
+        Settings that differ from those of the leg: `need`, `strategy`, options of the strategy.
     given
         Arguments that are no settings: `key`, `actions`, `max_steps`, `progress`.
     """

@@ -23,7 +23,7 @@ from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
 
 MOST_STORED = 10**6  # transitions of a table that is stored with its run
-NO_SETTINGS = ("out", "seed", "max_steps", "progress")  # arguments that a run can go on without
+NO_SETTINGS = ("out", "seed", "max_steps", "progress")  # arguments that are not stored with a run
 OF_SYSTEM = ("key", "actions")  # these are described with the system
 VERSIONS = ("numpy", "scipy", "numba", "highspy", "gymnasium", "pyarrow")
 
@@ -70,7 +70,7 @@ class Settings:
     strategy, threshold, rewards, around
         As in `Collector`.
     key, actions
-        Whether functions or values of the user's own tell states apart, and say which actions there are.
+        As in `gosprl.collect`; None: the user gave none.
     """
 
     strategy: Strategy
@@ -146,7 +146,7 @@ def system_described(model: EmpiricalModel, out: Out, system: System, settings: 
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of what decides how a run goes on."""
+    """Return the versions of everything that may change the steps of a run."""
     found = {"gosprl": _version("gosprl"), "python": platform.python_version(), "machine": platform.machine()}
     return found | {name: _version(name) for name in VERSIONS}
 

@@ -111,7 +111,7 @@ def _without_manifest(directory: Path, problem: str) -> Shown:
 
 
 class _Viewer:
-    """Collects facts; what cannot be found out is a problem, not an end."""
+    """Collects facts; those that cannot be found are reported as problems."""
 
     def __init__(self, run: OpenRun) -> None:
         self._run = run
@@ -149,10 +149,9 @@ class _Viewer:
         audit = Audit(self._run)
         try:
             audit.read()
-        finally:  # also of a log that goes wrong on the way
-            numbers = {name: getattr(audit, name) for name in ("events", "steps", "resets", "crashes")}
-            self._facts.update(numbers)
-            self._facts["resets"] = max(0, audit.resets - 1)
+        finally:  # if an event is impossible, show what was counted before it
+            self._facts |= {"events": audit.events, "steps": audit.steps}
+            self._facts |= {"resets": max(0, audit.resets - 1), "crashes": audit.crashes}
             self._facts["model"] = {
                 "states": len(audit.live),
                 "pairs": len(audit.visits),
@@ -163,7 +162,7 @@ class _Viewer:
         """Find out what is met and what is missing, by the requirement itself."""
         run, leg = self._run, self._run.manifest["legs"][-1]
         if describing.is_given(leg["need"]):
-            return  # it is computed on the way; the certificate says what it was in the end
+            return  # it is computed during the run; the certificate has its last value
         model = _model_of(run)
         around = Surroundings(**leg["around"])
         around.prepare(model)

@@ -1,9 +1,9 @@
 """`verify`: check a run that may come from anybody, from its files alone.
 
-Digests show that the files are those that were written, not that what was written is true. Therefore the log is read as
-a stranger's: events must be able to follow each other (`gosprl.runs.auditing`), and the run is made again from its log
-with its own settings (`gosprl.runs.playback`), which recomputes the confidence sets, the plans, the accounts and the
-stop. The steps of a simulated table are made again, too. The certificate has to be that of the run made again.
+Digests show that the files are those that were written, not that what was written is true. Therefore each event must be
+able to follow the one before (`gosprl.runs.auditing`), and the run is made again from its log with its own settings
+(`gosprl.runs.remaking`), which recomputes the confidence sets, the plans, the accounts and the stop. The steps of a
+simulated table are made again, too. The certificate has to be that of the run made again.
 
 Nothing in the directory is executed, nothing is written to it, and no environment is made.
 """
@@ -39,7 +39,7 @@ class Check:
     Attributes
     ----------
     name
-        What.
+        What was checked.
     ok
         True: confirmed; False: damaged or wrong; None: cannot be known here.
     text
@@ -78,7 +78,7 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """All of it in a few words."""
+        """The outcome in a few words."""
         return "confirmed" if self.ok else "NOT confirmed" if self.damaged else "not all can be known"
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ def verify(
     directory
         The run.
     system
-        What was walked, where the run cannot stand for it: a table too large to be stored, or a `System` of your own
+        What was walked, if the run does not contain it: a table too large to be stored, or a `System` of your own
         that tells its dynamics. It is not stepped.
     need, strategy, key, actions, **options
         As in `gosprl.resume`; only what was a function or an object of your own, which cannot be stored.
@@ -141,7 +141,7 @@ def verify(
 
 
 class _Verifier:
-    """Does one check after the other, as far as those before allow."""
+    """Does the checks in order; those that need the success of an earlier one are left out if it failed."""
 
     def __init__(self, directory: Path, system: Any, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self.directory, self._system, self._settings, self._given = directory, system, settings, given
