@@ -4,7 +4,9 @@ import numpy as np
 from kinds import collector_of
 from test_conformance import bits
 
-from gosprl.runs.keeping import Out, Replay, Settings, keep
+from gosprl.runs.keeping import keep
+from gosprl.runs.replay import Replay
+from gosprl.runs.settings import Out, Settings
 from gosprl.strategies import make
 
 STEPS = 150

@@ -47,7 +47,7 @@ def kept_on_disk(application: Callable[P, R]) -> Callable[P, R]:
     @wraps(application)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs.get("out") is not None:
-            from gosprl.runs.keeping import named
+            from gosprl.runs.settings import named
 
             bound = parameters.bind(*args, **kwargs)
             bound.apply_defaults()
@@ -349,7 +349,8 @@ class Walk:
             collector.walk(walked, self.max_steps, self.progress)
             result = collector.last_result()
         else:
-            from gosprl.runs.keeping import Settings, keep
+            from gosprl.runs.keeping import keep
+            from gosprl.runs.settings import Settings
 
             key, actions = (self.options.get(name) for name in OF_SYSTEM)
             settings = Settings(strategy, None, around, key, actions, allowed)

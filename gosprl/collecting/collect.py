@@ -123,7 +123,8 @@ def collect(
         collector.walk(walked, max_steps, progress)
         result = collector.last_result()
     else:
-        from gosprl.runs.keeping import Settings, keep
+        from gosprl.runs.keeping import keep
+        from gosprl.runs.settings import Settings
 
         settings = Settings(chosen, threshold, around, key, actions)
         result = keep(out, begin, seed, walked, settings, max_steps, progress)[1]

@@ -13,15 +13,15 @@ The format is described in docs/runs.md.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gosprl.runs.keeping import Out
     from gosprl.runs.repairing import repair
     from gosprl.runs.resuming import resume
+    from gosprl.runs.settings import Out
     from gosprl.runs.showing import show
     from gosprl.runs.verifying import verify
 
 __all__ = ["Out", "repair", "resume", "show", "verify"]
 
-_PLACES = {"Out": "keeping", "repair": "repairing", "resume": "resuming", "show": "showing", "verify": "verifying"}
+_PLACES = {"Out": "settings", "repair": "repairing", "resume": "resuming", "show": "showing", "verify": "verifying"}
 
 
 def __getattr__(name: str) -> Any:

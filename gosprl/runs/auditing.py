@@ -58,7 +58,7 @@ class Audit:
     transitions
         How many different transitions (state, action, next state, flags) there are.
     live
-        Numbers of the states, in the order in which an episode was first alive there.
+        Numbers of the states in which an episode went on, in the order of their first visit.
     """
 
     def __init__(self, run: OpenRun) -> None:
@@ -81,7 +81,7 @@ class Audit:
         return len(self._seen)
 
     def read(self) -> "Audit":
-        """Read the whole log; `Impossible` at the first event that cannot be where it is, `Damaged` if a batch is."""
+        """Read the whole log; `Impossible` at the first event that cannot be there, `Damaged` if one cannot be read."""
         for columns in self._run.contents.batches():
             if len(columns["flags"]):
                 self._read(columns)

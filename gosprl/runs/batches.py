@@ -15,7 +15,7 @@ from gosprl.runs.schemas import LOG, PREFIXES
 def encoded(batch: Any, with_schema: bool) -> memoryview:
     """Return the message of a batch, as a stream of its own without the end marker, and perhaps without the schema.
 
-    A stream of several batches has exactly these messages, so one can be gone on with after a restart.
+    A stream of several batches has exactly these messages, so a stream can be continued after a restart.
     """
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
     sink = pa.BufferOutputStream()

@@ -10,7 +10,7 @@ from gosprl.runs.opened import OpenRun
 
 SHOWN = 5  # of a list in a text
 OUTSIDE = ("interrupted", "max_steps", "failed")  # reasons to stop that are not in the log
-STOPPED = "max_steps"  # what a run made again says where the log ends before it is done
+STOPPED = "max_steps"  # the stop of a run made again whose log ends before it is done
 
 
 def compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tuple[list[str], str]:
@@ -64,7 +64,7 @@ def missing(certificate: Mapping[str, Any]) -> set[tuple[int, int, int, int]]:
 
 
 def explained(stated: set[Any], missing: set[tuple[int, int, int, int]], certificate: Mapping[str, Any]) -> bool:
-    """Whether what is said to be unmet is what is missing, and else only actions that no state offered."""
+    """Whether all that is missing is stated as unmet, and besides it only actions that were never offered."""
     counts = certificate["counts"]
     more = stated - missing
     return missing <= stated and all(

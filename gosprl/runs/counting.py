@@ -81,7 +81,7 @@ class Counter:
             self.start = self._live[number] if event == 0 else self.start
 
     def _bulk(self, columns: Columns, begin: int, end: int) -> None:
-        """Count events without discoveries among them, apart from the last state of the one before."""
+        """Count events whose states are all in the model."""
         if begin == end:
             return
         part = {name: column[begin:end] for name, column in columns.items()}
@@ -108,7 +108,7 @@ class Counter:
         self.record.recount(rows, part["next_state"][steps], part["reward"][steps], np.ones(len(rows), dtype=bool))
 
     def _count_all(self, part: Columns) -> None:
-        """Count steps, endings, and resets, of which those that were chosen count twice."""
+        """Count steps, endings and resets; a chosen reset is also a sample of the action that chooses it."""
         model = self.record.model
         rows, ptr, reset = model.rows, model.rows.ptr, model.states.reset
         flags = part["flags"]

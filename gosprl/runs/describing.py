@@ -1,7 +1,7 @@
 """Settings of a run as JSON, and back: what was needed, by which strategy, of which system.
 
-What JSON has no word for, such as a function, is described by `{"given": "..."}`: it has to be given again when the run
-is resumed. Nothing that is read here is executed.
+A value that JSON cannot express, such as a function, is described by `{"given": "..."}`: it has to be given again when
+the run is resumed. Nothing that is read here is executed.
 """
 
 import hashlib

@@ -20,15 +20,9 @@ from typing import Any
 
 from gosprl.errors import GosprlError, InputError
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
 MIB = 2**20
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO must not wait for its other end
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
@@ -87,7 +81,7 @@ def synced(fd: int) -> None:
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise
-        _warn_once(
+        warn_once(
             "the file system of out= does not support fsync: what is acknowledged survives the end of the process, "
             "but perhaps not a power cut"
         )
@@ -128,7 +122,7 @@ def open_regular(root: Path, name: str, flags: int = os.O_RDONLY) -> int:
 def canonical(value: dict[str, Any]) -> bytes:
     """Return the one form of a value as JSON: sorted keys, ASCII, a line for each field.
 
-    Within a field there are no line breaks: only then Python's fast encoder is used.
+    A field has no line breaks inside: Python's fast encoder writes none.
 
     Raises
     ------
@@ -219,7 +213,7 @@ def _sealed(name: str, value: dict[str, Any]) -> bytes:
 
 
 def _unsealed(data: bytes) -> dict[str, Any]:
-    value = json.loads(data.decode("ascii"), object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    value = json.loads(data.decode("ascii"), object_pairs_hook=_without_duplicates, parse_constant=no_constant)
     if type(value) is not dict:
         raise ValueError("it is no JSON object")
     if canonical(value) != data:
@@ -236,7 +230,8 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _no_constant(text: str) -> None:
+def no_constant(text: str) -> None:
+    """Raise `ValueError` where a JSON parser finds NaN or an infinity."""
     raise ValueError(f"{text} is no JSON number")
 
 
@@ -254,90 +249,8 @@ def _write_new(path: Path, data: bytes) -> None:
         os.close(fd)
 
 
-def _warn_once(message: str) -> None:
+def warn_once(message: str) -> None:
+    """Warn, unless this process has been warned with the same message."""
     if message not in _warned:
         _warned.add(message)
         warnings.warn(message, stacklevel=3)
-
-
-class Lock:
-    """One writer for each directory: a lock on its file `lock`, which the system releases when the process ends.
-
-    Parameters
-    ----------
-    directory
-        The directory of a run, which exists.
-    """
-
-    _fds: set[int] = set()  # noqa: RUF012 - of all locks held by this process
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = Path(directory)
-        self._fd: int | None = None
-
-    def acquire(self) -> None:
-        """Take the lock.
-
-        Raises
-        ------
-        InputError
-            If another process, or another `Lock` of this one, has it.
-        """
-        if fcntl is None:
-            raise InputError("out: needs file locks (fcntl), which this platform does not have; leave out= away")
-        if self._fd is not None:
-            raise InputError(self._taken(os.getpid()))
-        try:
-            fd = open_regular(self._directory, "lock", os.O_RDWR | os.O_CREAT)
-        except Damaged as error:
-            raise InputError(f"out: {self._directory}: {error}") from None
-        try:
-            self._lock(fd)
-            disk.truncate(fd, 0)
-            write_all(fd, f"{os.getpid()}\n".encode())
-        except BaseException:
-            os.close(fd)
-            raise
-        self._fd = fd
-        Lock._fds.add(fd)
-
-    def release(self) -> None:
-        """Give the lock back, if it is held. The file stays: removing it would let two writers lock two files."""
-        if self._fd in Lock._fds:  # not in a forked child, where the number may belong to another file by now
-            Lock._fds.discard(self._fd)
-            os.close(self._fd)
-        self._fd = None
-
-    def _lock(self, fd: int) -> None:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(self._taken(_owner(fd))) from None
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
-            _warn_once(
-                "the file system of out= has no locks: nothing prevents a second process from writing to the same "
-                "directory, which would damage the run"
-            )
-
-    def _taken(self, owner: int | None) -> str:
-        process = "another process" if owner is None else f"process {owner}"
-        return f"out: {self._directory} is being written by {process}; wait for its end, or give another directory"
-
-
-def _owner(fd: int) -> int | None:
-    """Return the process that wrote its number into a lock; None if it had no time to."""
-    text = os.pread(fd, 32, 0).strip()
-    return int(text) if text.isdigit() else None
-
-
-def _forget_locks() -> None:
-    """Close the locks in a forked child; otherwise a worker that outlives the owner would keep them."""
-    for fd in Lock._fds:
-        os.close(fd)
-    Lock._fds.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_locks)

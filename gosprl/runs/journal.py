@@ -1,8 +1,8 @@
 """DiskJournal: writes the events of a run to its log, in a thread of its own.
 
-The walking thread only appends to a list. The writing thread takes what is there when a sync is due, or after the
-stated number of seconds, so that a system that takes an hour for a step does not keep earlier steps from the disk.
-Encoding, hashing and syncing release Python's lock, so the walk goes on meanwhile.
+The walking thread only appends to a list. The writing thread takes the list when a sync is due, or after the stated
+number of seconds: earlier steps are saved while a slow system makes its next one. Encoding, hashing and syncing release
+Python's lock, so the walk continues meanwhile.
 
 A checkpoint is what a collector remembers where its planner was renewed (`Collector.recall`). The system's state is
 saved with the number of events before it. Both are written when these events are acknowledged.
@@ -28,13 +28,14 @@ from gosprl.model.states import CRASH
 from gosprl.runs.events import RESET
 from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
+from gosprl.runs.manifests import CHECKPOINTS
 from gosprl.runs.names import ACTION, OFFER, STATE, Names
 from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
-KEPT = 2  # checkpoints
+KEPT = 2  # the newest checkpoints
 BACKLOG = 10  # syncs that may wait to be written before the walk waits
-CHECKPOINTS, SYSTEM_STATE = "checkpoint", "system.json"
+SYSTEM_STATE = "system.json"
 
 
 class Walked(NamedTuple):
@@ -48,7 +49,7 @@ class Walked(NamedTuple):
 
 @dataclass
 class Order:
-    """What the writing thread is to write, in this order; then it is acknowledged."""
+    """What the writing thread writes next, in this order, and then acknowledges."""
 
     events: list[Any] = field(default_factory=list)  # tuples (state, action, next state, reward, flags), and Walked
     names: list[tuple[int, str, int, str, str, list[int] | None]] = field(default_factory=list)
@@ -71,7 +72,7 @@ class DiskJournal(Journal):
     directory, run
         Where the run is, and its id.
     model
-        Whose states and rows events speak of.
+        The model to which the states and rows of events belong.
     names
         What numbers stand for so far; new ones are added.
     events, steps
@@ -112,10 +113,10 @@ class DiskJournal(Journal):
         self._lock = threading.Condition()  # of what is pending; the writing thread takes it all at once
         self._pending = Order()
         self._asked_at, self._since = steps, time.monotonic()  # steps and time at the last sync
-        self._asked = False  # whether a sync was
+        self._asked = False  # whether a sync was requested
         self._never_asked = state_at_once
         self._ended = False  # whether nothing more will come
-        self._last: Callable[[], None] | None = None  # what to do at the end
+        self._last: Callable[[], None] | None = None  # called after the last write; None before `close`
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
 

@@ -1,21 +1,15 @@
 """Keep a collection on disk: a new run, or one that goes on.
 
 A run is a directory (docs/runs.md). Its manifest has *legs*: stretches with the same settings, each of which begins
-with the counts of those before. Interrupted and continued, a leg goes on as if nothing had happened: the last
-checkpoint is restored, the rest of the log is played back (`gosprl.runs.playback`), then the system takes over. A table
-goes on bit for bit, as does a system that tells its state (`System.get_state`). Any other begins a new trajectory with
-a reset.
+with the counts of those before. A leg that was interrupted continues as if it had not been: the last checkpoint is
+restored, the rest of the log is played back (`gosprl.runs.playback`), then the system makes new steps. A table, and a
+system that tells its state (`System.get_state`), continue bit for bit. Any other system begins a new trajectory with a
+reset.
 """
 
-import os
-import platform
 import uuid
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,125 +17,24 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
-from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.result import Result
-from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.model.content import thaw
-from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.chain import CHAIN, NAMES_FILE
-from gosprl.runs.files import Lock, sync_directory, write_json
-from gosprl.runs.journal import CHECKPOINTS, DiskJournal
+from gosprl.runs.files import sync_directory, write_json
+from gosprl.runs.journal import DiskJournal
+from gosprl.runs.locks import Lock
+from gosprl.runs.manifests import CHECKPOINTS, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun, now
 from gosprl.runs.names import Names
-from gosprl.runs.opened import FORMAT, MANIFEST, NOTHING, TABLE, OpenRun, is_unbegun
+from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
+from gosprl.runs.replay import Replay
+from gosprl.runs.settings import Out, Settings, as_out, leg_described, system_described, versions
 from gosprl.runs.writing import LogWriter
-from gosprl.strategies.base import Strategy
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
-
-MOST_STORED = 10**6  # transitions of a table that is stored with its run
-NO_SETTINGS = ("out", "seed", "max_steps", "progress")  # arguments that a run can go on without
-OF_SYSTEM = ("key", "actions")  # these are described with the system
-VERSIONS = ("numpy", "scipy", "numba", "highspy", "gymnasium", "pyarrow")
-
-
-@dataclass(frozen=True)
-class Out:
-    """Where a run is kept, and how often it is synced.
-
-    Parameters
-    ----------
-    directory
-        A new directory, or that of a run with the same settings, which goes on.
-    sync_steps, sync_seconds
-        After so many steps, and at the latest after so many seconds, everything is on disk: a crash loses no more.
-    source
-        What makes the system again: `{"env": name, "settings": {...}}` or `{"process": [...]}`; None: only the caller
-        can.
-    change
-        Whether a run with other settings goes on with those given now.
-    application
-        (name, arguments) of the application that collects; None: `gosprl.collect` itself.
-    """
-
-    directory: str | os.PathLike[str]
-    sync_steps: int = 100_000
-    sync_seconds: float = 1.0
-    source: Mapping[str, Any] | None = None
-    change: bool = False
-    application: tuple[str, dict[str, Any]] | None = None
-
-    def __post_init__(self) -> None:
-        _checks.whole("sync_steps", self.sync_steps, 1)
-        _checks.positive("sync_seconds", self.sync_seconds)
-        if not isinstance(self.directory, (str, os.PathLike)):
-            raise InputError(f"out: expected a directory or a gosprl.runs.Out, got {self.directory!r:.80}")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a collection is asked to do, besides what it needs.
-
-    Parameters
-    ----------
-    strategy, threshold, rewards, around
-        As in `Collector`.
-    key, actions
-        Whether functions or values of the user's own tell states apart, and say which actions there are.
-    """
-
-    strategy: Strategy
-    threshold: float | None
-    around: Surroundings
-    key: Any = None
-    actions: Any = None
-    rewards: tuple[float, float] = ANY_REWARD
-
-
-@dataclass(frozen=True)
-class Replay:
-    """Makes a leg of a run again, from its log, and writes nothing; in the place of an `Out`.
-
-    Parameters
-    ----------
-    run
-        The run.
-    leg
-        The number of the leg.
-    """
-
-    run: OpenRun
-    leg: int
-
-    def replayed(self, begin: Callable[[int], Collector], system: System) -> tuple[Collector, Result]:
-        """Return the collector and the result at the end of the leg; `Differs` if the log says otherwise."""
-        collector = begin(self.run.seed_of_leg(self.leg))
-        self.restored(collector, system)
-        collector.seed = self.run.seed
-        collector.conclude()
-        return collector, collector.last_result()
-
-    def restored(self, collector: Collector, system: System) -> None:
-        """Let a collector be where the leg ends: everything is made again."""
-        self.run.restore(collector, system, self.leg, checkpoints=False)
-
-
-def as_out(out: Any) -> Out:
-    """Return where to keep a run, from what a user gave."""
-    return out if isinstance(out, Out) else Out(out)
-
-
-def named(out: Any, application: str, arguments: Mapping[str, Any]) -> Any:
-    """Return where to keep the run of an application, with its name and what it was called with."""
-    if isinstance(out, Replay):
-        return out
-    options = dict(arguments.get("options", {}))
-    asked = {name: value for name, value in arguments.items() if name not in ("system", "options", *NO_SETTINGS)}
-    more = {name: value for name, value in options.items() if name not in (*NO_SETTINGS, *OF_SYSTEM)}
-    return replace(as_out(out), application=(application, {**asked, **more}))
 
 
 def keep(
@@ -200,10 +93,11 @@ def keep(
 
 
 class Keeper:
-    """Writes a run: from its beginning, or from where it was left."""
+    """Writes a new run, or continues one."""
 
     def __init__(self, out: Out, system: System, settings: Settings) -> None:
-        self._out, self._system, self._settings = out, system, settings
+        self._out, self._system = out, system
+        self._asked = out, system, settings
         self.directory = Path(out.directory)
         self.manifest: dict[str, Any] = {}
         self._run: OpenRun | None = None
@@ -249,8 +143,8 @@ class Keeper:
             raise InputError(f"out: {self.directory} is a run with seed {run.seed}, got {seed}; give another directory")
         self._system.know_actions([thaw(key) for key in run.names.actions])
         collector = begin(run.seed_of_leg())
-        described = self._leg(collector)
-        differences = run.differences(described, self._of_system(collector.model))
+        described = leg_described(collector, *self._asked)
+        differences = run.differences(described, system_described(collector.model, *self._asked))
         if differences and not self._out.change:
             listed = "; ".join(differences)
             raise InputError(
@@ -289,10 +183,10 @@ class Keeper:
         self.manifest = {
             "format": FORMAT,
             "run": uuid.uuid4().hex,
-            "created": _now(),
+            "created": now(),
             "seed": collector.seed,
-            "system": self._of_system(model),
-            "legs": [self._leg(collector)],
+            "system": system_described(model, *self._asked),
+            "legs": [leg_described(collector, *self._asked)],
             "continued": [],
         }
         return collector
@@ -304,7 +198,7 @@ class Keeper:
         legs = self.manifest["legs"]
         legs.append({})
         collector = begin(run.seed_of_leg())
-        legs[-1] = {**self._leg(collector), "first": run.contents.rows, "because": because}
+        legs[-1] = {**leg_described(collector, *self._asked), "first": run.contents.rows, "because": because}
         run.begin_leg(collector, self._system)
         collector.seed = run.seed
         return collector
@@ -323,9 +217,9 @@ class Keeper:
         (self.directory / CERTIFICATE).unlink(missing_ok=True)
         how = run.take_up(collector, self._system, journal)
         for entry in self.manifest["continued"]:
-            if entry["event"] == run.contents.rows:  # another one was interrupted before anything was written
+            if entry["event"] == run.contents.rows:  # an earlier continuation ended before it wrote an event
                 entry["how"] = NOTHING
-        entry = {"event": run.contents.rows, "how": how, "when": _now(), "versions": versions()}
+        entry = {"event": run.contents.rows, "how": how, "when": now(), "versions": versions()}
         self.manifest["continued"].append(entry)
         journal.start(self._go_on_with_files)
         collector.walk(None, left, progress)
@@ -363,7 +257,7 @@ class Keeper:
             self._journal.end()
 
     def finish(self, collector: Collector, result: Result) -> None:
-        """Have everything written, and certify it if nothing stands in the way."""
+        """Write everything that is pending, and the certificate unless a step was interrupted."""
         journal, self._journal = self._journal, None
         if journal is None:
             return self._certify_late(result)
@@ -384,67 +278,3 @@ class Keeper:
             write_json(self.directory / MANIFEST, self.manifest)
         if not (self.directory / CERTIFICATE).exists():
             write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows))
-
-    def _leg(self, collector: Collector) -> dict[str, Any]:
-        settings, mdp = self._settings, self._system.mdp
-        application = self._out.application
-        model, need = collector.model, collector.record.need.requirement
-        return {
-            "first": 0,
-            "because": "",
-            "need": describing.need_described(need, model),
-            "strategy": describing.strategy_described(settings.strategy, mdp),
-            "threshold": settings.threshold,
-            "rewards": None if settings.rewards == ANY_REWARD else list(settings.rewards),
-            "around": asdict(settings.around),
-            "application": application
-            and {
-                "name": application[0],
-                "arguments": {name: describing.described(value, mdp) for name, value in application[1].items()},
-            },
-            "versions": versions(),
-        }
-
-    def _of_system(self, model: EmpiricalModel) -> dict[str, Any]:
-        system, settings, rows = self._system, self._settings, model.known_rows
-        mdp = system.mdp
-        full = len(rows) == rows.num_states * rows.num_actions
-        source = self._out.source
-        if source is None and mdp is not None and mdp.made_by is not None:
-            name, parameters = mdp.made_by
-            plain = all(type(value) in (int, float, str, bool) for value in parameters.values())
-            source = {"env": name, "settings": parameters} if plain else None
-        return {
-            "kind": "table" if isinstance(system, Tabular) else "system",
-            "name": system.name,
-            "source": None if source is None else dict(source),
-            "digest": None if mdp is None else describing.digest_of(mdp),
-            "stored": mdp is not None and source is None and len(mdp.succ) <= MOST_STORED,
-            "states": model.states.fixed or None,
-            "first": system.first_observation,
-            "actions": rows.num_actions if model.all_actions else None,
-            "exists": None if full or mdp is not None else rows.to_dense(np.ones(len(rows), dtype=int)).tolist(),
-            "max states": model.max_states,
-            "all states": system.all_states,
-            "ends": system.ends,
-            "key": None if settings.key is None else describing.described(settings.key),
-            "action values": None if settings.actions is None else describing.described(settings.actions),
-        }
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Return the versions of what decides how a run goes on."""
-    found = {"gosprl": _version("gosprl"), "python": platform.python_version(), "machine": platform.machine()}
-    return found | {name: _version(name) for name in VERSIONS}
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

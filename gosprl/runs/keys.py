@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from gosprl.errors import InputError
+from gosprl.runs.files import no_constant
 
 LIMIT = 16 * 2**20  # characters of a text
 SHOWN = 10_000  # characters of what is shown to people
@@ -65,7 +66,7 @@ def key_of(text: str) -> Hashable:
     if len(text) > LIMIT:
         raise ValueError(f"a key of {len(text)} characters; at most {LIMIT} are read")
     try:
-        key = _key(json.loads(text, parse_constant=_no_constant), _DEPTH)
+        key = _key(json.loads(text, parse_constant=no_constant), _DEPTH)
         same = text_of(key) == text  # also finds duplicates, spaces and other spellings
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not the text of a key ({error}): {text:.80}") from None
@@ -281,10 +282,6 @@ def _float(value: Any) -> float:
     return value  # type: ignore[no-any-return]
 
 
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is no JSON number")
-
-
 def _check_array(text: str, shape: tuple[int, ...], data: bytes) -> None:
     """Raise unless the bytes are an array of this type and shape."""
     if not _DTYPE.fullmatch(text):
@@ -300,7 +297,7 @@ def _check_array(text: str, shape: tuple[int, ...], data: bytes) -> None:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return something that JSON has words for."""
+    """Return a value that JSON can express."""
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, float | np.floating):

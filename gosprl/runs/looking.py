@@ -1,31 +1,17 @@
-"""What can be said of a run without opening its log: whether it is being written, which files it has, its bytes."""
+"""What can be said of a run without opening its log: which files it has, and their bytes."""
 
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gosprl.errors import InputError
 from gosprl.runs.files import Damaged, open_regular, read_json
-from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE
-from gosprl.runs.opened import MANIFEST, checked_manifest
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from gosprl.runs.journal import SYSTEM_STATE
+from gosprl.runs.manifests import CHECKPOINTS, MANIFEST
 
 MOST_MANIFEST = 2**20  # bytes of a damaged manifest that are searched for the id of the run
 _RUN = re.compile(rb'^"run": "([0-9a-f]{32})",?$', re.MULTILINE)
-
-
-def the_manifest(directory: Path) -> dict[str, Any]:
-    """Return the manifest; `InputError` if it is no run, or of a newer format, `Damaged` if it cannot be trusted."""
-    if not os.path.lexists(directory / MANIFEST):
-        raise InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
-    return checked_manifest(read_json(directory / MANIFEST, root=directory))
 
 
 def id_in_damaged(directory: Path) -> str | None:
@@ -36,35 +22,6 @@ def id_in_damaged(directory: Path) -> str | None:
     except (Damaged, OSError):
         return None
     return found[0].decode() if len(found) == 1 else None
-
-
-def is_being_written(directory: Path) -> bool | None:
-    """Whether a process holds the lock of a run; None if that cannot be known here.
-
-    A shared lock is asked for, and given back at once: others that look are not in the way, and nothing is written.
-    """
-    try:
-        fd = open_regular(directory, "lock")
-    except FileNotFoundError:
-        return False
-    except (Damaged, OSError):
-        return None
-    try:
-        return _is_locked(fd)
-    finally:
-        os.close(fd)
-
-
-def _is_locked(fd: int) -> bool | None:
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return None
-    return False
 
 
 @dataclass(frozen=True)
@@ -109,5 +66,5 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def printable(text: str) -> str:
-    """Return a text that may come from a stranger without what a terminal would obey."""
+    """Return a text with its control characters escaped: a stranger may have written it for a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

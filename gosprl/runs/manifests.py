@@ -1,20 +1,105 @@
-"""Types and ranges of what a manifest says.
+"""The manifest of a run: where it is, and the check of everything in it.
 
-It may come from a stranger. Whoever reads it later takes for granted what is checked here.
+A manifest may come from a stranger. Code that reads it later relies on the types and ranges that are checked here.
 """
 
 import math
+import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from gosprl.errors import InputError
+from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.locks import LOCK
+
+FORMAT = 1
+MANIFEST, TABLE, CHECKPOINTS = "manifest.json", "system.json", "checkpoint"
+UNBEGUN = (LOCK, "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
+NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
-HOW = ("exact", "at an ending", "new trajectory", "nothing was written")
+HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING)
 
 Test = Callable[[Any], bool]
 
 
-def wrong_in(manifest: Mapping[str, Any]) -> str | None:
+def is_unbegun(directory: Path) -> bool:
+    """Whether a run can begin in a directory: it does not exist, is empty, or a run was about to begin there.
+
+    `InputError` if it is something else than that, and no run.
+    """
+    if not directory.exists():
+        return True
+    if not directory.is_dir():
+        raise InputError(f"out: expected a new directory or a run, but {directory} is a file")
+    found = {entry.name for entry in os.scandir(directory)}
+    if MANIFEST in found:
+        return False
+    others = sorted(name for name in found if name not in UNBEGUN and name not in (f"{MANIFEST}.tmp", f"{TABLE}.tmp"))
+    if others or any(os.scandir(directory / "log") if "log" in found else ()):
+        raise InputError(
+            f"out: expected a new directory or a run, but {directory} exists and is none: it has "
+            f"{', '.join(others[:3]) or 'a log'} and no {MANIFEST}"
+        )
+    return True
+
+
+def now() -> str:
+    """Return the time as it stands in a manifest, in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def no_run(directory: Path) -> InputError:
+    """Return the error that a directory is no run."""
+    return InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """Return the manifest; `InputError` if it is no run, or of a newer format, `Damaged` if it cannot be trusted."""
+    if not os.path.lexists(directory / MANIFEST):
+        raise no_run(directory)
+    return _checked(read_json(directory / MANIFEST, root=directory))
+
+
+def _checked(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest after checking that it has what is read from it, of the right types."""
+    version = manifest.get("format")
+    if isinstance(version, int) and version > FORMAT:
+        raise InputError(
+            f"run: expected a run of format {FORMAT} or before, got format {version}, which a newer gosprl wrote; "
+            "update gosprl. Nothing was changed"
+        )
+    wanted = {"format": int, "run": str, "created": str, "seed": int, "system": dict, "legs": list, "continued": list}
+    for name, kind in wanted.items():
+        if type(manifest.get(name)) is not kind:
+            raise Damaged(MANIFEST, None, f"expected {name} of type {kind.__name__}, got {manifest.get(name)!r:.60}")
+    system = {"kind": str, "name": str, "all states": bool, "ends": bool}
+    for name, kind in system.items():
+        if type(manifest["system"].get(name)) is not kind:
+            raise Damaged(MANIFEST, None, f"system: expected {name} of type {kind.__name__}")
+    events = 0
+    for part in ("legs", "continued"):
+        for entry in manifest[part]:
+            if not isinstance(entry, dict):
+                raise Damaged(MANIFEST, None, f"{part}: expected objects, got {entry!r:.60}")
+    for leg in manifest["legs"]:
+        needs = ("first", "need", "strategy", "around", "application", "threshold", "rewards", "because", "versions")
+        if any(name not in leg for name in needs) or type(leg["first"]) is not int or leg["first"] < events:
+            raise Damaged(MANIFEST, None, f"legs: expected {', '.join(needs)}, got {list(leg)!r:.120}")
+        events = leg["first"]
+    if not manifest["legs"] or manifest["legs"][0]["first"] != 0:
+        raise Damaged(MANIFEST, None, "legs: expected one that begins with event 0")
+    for entry in manifest["continued"]:
+        if type(entry.get("event")) is not int or not isinstance(entry.get("how"), str):
+            raise Damaged(MANIFEST, None, f"continued: expected event and how, got {entry!r:.60}")
+    if (wrong := _wrong_in(manifest)) is not None:
+        raise Damaged(MANIFEST, None, wrong)
+    return manifest
+
+
+def _wrong_in(manifest: Mapping[str, Any]) -> str | None:
     """Return the first entry that is not what a run has, in words; None if all are."""
     if not _whole(manifest["seed"], 0):
         return f"seed: expected a whole number from 0 on, got {manifest['seed']!r:.60}"

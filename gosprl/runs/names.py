@@ -75,7 +75,7 @@ class Names:
         return offered
 
     def last_offers(self) -> dict[int, tuple[int, ...] | None]:
-        """Return what each state offered last, of those that did not always offer all actions."""
+        """Return the last offer of each state that has not always offered all actions."""
         return {number: offers[-1][1] for number, offers in self._offers.items()}
 
     def offers_between(self, begin: int, end: int) -> list[int]:

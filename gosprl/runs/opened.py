@@ -1,7 +1,6 @@
-"""OpenRun: a run on disk that was read and checked, and how a collector gets to where it ends."""
+"""OpenRun: a run on disk that was read and checked; and how a collector is put where its log ends."""
 
 import contextlib
-import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,50 +18,25 @@ from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
 from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.journal import CHECKPOINTS, SYSTEM_STATE, DiskJournal
-from gosprl.runs.manifests import wrong_in
+from gosprl.runs.journal import SYSTEM_STATE, DiskJournal
+from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, no_run, read_manifest
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.runs.reading import Contents, read_log
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
 
-FORMAT = 1
-MANIFEST, TABLE = "manifest.json", "system.json"
-UNBEGUN = ("lock", "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
 FORGED = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)  # from a stranger's values
 SYSTEM_STREAM = 1  # spawn key of the system's random numbers; later trajectories have 2, 3, ...
-NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
-
-
-def is_unbegun(directory: Path) -> bool:
-    """Whether a run can begin in a directory: it does not exist, is empty, or a run was about to begin there.
-
-    `InputError` if it is something else than that, and no run.
-    """
-    if not directory.exists():
-        return True
-    if not directory.is_dir():
-        raise InputError(f"out: expected a new directory or a run, but {directory} is a file")
-    found = {entry.name for entry in os.scandir(directory)}
-    if MANIFEST in found:
-        return False
-    others = sorted(name for name in found if name not in UNBEGUN and name not in (f"{MANIFEST}.tmp", f"{TABLE}.tmp"))
-    if others or any(os.scandir(directory / "log") if "log" in found else ()):
-        raise InputError(
-            f"out: expected a new directory or a run, but {directory} exists and is none: it has "
-            f"{', '.join(others[:3]) or 'a log'} and no {MANIFEST}"
-        )
-    return True
 
 
 @dataclass
 class Totals:
-    """Numbers of a log, counted when it is first needed."""
+    """Totals over the events of a log."""
 
     steps: int = 0
     resets: int = 0
-    chosen: int = 0  # resets that were
+    chosen: int = 0  # resets that the planner chose
     crashes: int = 0
     last_state: int = -1
     ended: bool = True  # whether the last event ended an episode, or there is none
@@ -88,8 +62,8 @@ class OpenRun:
     def read(cls, directory: Path) -> "OpenRun":
         """Read a run; `Damaged` if that is not possible at all, `InputError` if it is none, or of a newer format."""
         if not (directory / MANIFEST).is_file():
-            raise InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
-        manifest = checked_manifest(read_json(directory / MANIFEST, root=directory))
+            raise no_run(directory)
+        manifest = read_manifest(directory)
         return cls(directory, manifest, read_log(directory, manifest["run"]))
 
     def check_undamaged(self) -> None:
@@ -140,11 +114,11 @@ class OpenRun:
 
     @cached_property
     def totals(self) -> Totals:
-        """Numbers of the whole log."""
+        """Totals of the whole log."""
         return self._totals(self.contents.rows)
 
     def _totals(self, end: int) -> Totals:
-        """Return numbers of the first `end` events."""
+        """Return totals of the first `end` events."""
         totals, event = Totals(), 0
         for columns in self.contents.batches(0, end):
             flags = columns["flags"]
@@ -200,7 +174,7 @@ class OpenRun:
         ]
 
     def restore(self, collector: Collector, system: System, leg: int = -1, checkpoints: bool = True) -> None:
-        """Let a new collector, with the settings of a leg, be where that leg ends; `Differs` if the log says otherwise.
+        """Put a new collector, with the settings of a leg, where that leg ends; `Differs` if the log says otherwise.
 
         Parameters
         ----------
@@ -238,7 +212,7 @@ class OpenRun:
         self._begin_leg(collector, counter, self.contents.rows)
 
     def _counted(self, collector: Collector, events: int, system: System) -> Counter:
-        """Let a collector's record count the first events."""
+        """Count the first events in the record of a collector."""
         counter = Counter(collector.record, self.names, isinstance(system, Tabular), self.breaks())
         try:
             for columns in self.contents.batches(0, events):
@@ -260,7 +234,7 @@ class OpenRun:
             try:
                 saved = read_json(file, root=self.directory)
             except (Damaged, OSError):
-                continue  # it only saves time
+                continue  # a checkpoint only saves time
             events = saved.get("events")
             if saved.get("run") == self.manifest["run"] and type(events) is int and first < events <= end:
                 return saved
@@ -292,7 +266,7 @@ class OpenRun:
             raise Differs(cursor.event, "the run made again ends here, and the log goes on")
 
     def _put(self, collector: Collector, system: Tabular, begin: int) -> None:
-        """Let a table be where a collector is after the first events."""
+        """Put a table where the collector is after the first events."""
         system.seed(self.stream(0))
         if begin:
             assert collector.engine.state is not None
@@ -305,7 +279,7 @@ class OpenRun:
         return totals.steps + totals.chosen
 
     def take_up(self, collector: Collector, system: System, journal: DiskJournal) -> str:
-        """Let a system go on where the log ends, and return how: exactly, after an ending, or with a new trajectory."""
+        """Continue with a system where the log ends; return how: exactly, after an ending, or with a new trajectory."""
         collector.record.journal = journal
         engine = collector.engine
         if isinstance(system, Tabular):
@@ -348,7 +322,7 @@ class OpenRun:
             cursor.advance()
 
     def _does(self, system: System, event: int, row: tuple[int, int, int, float, int]) -> bool:
-        """Whether a system does again what the log says it did."""
+        """Whether a system repeats an event of the log."""
         _, action, following, reward, flags = row
         if flags & RESET:
             start = system.reset()
@@ -358,42 +332,6 @@ class OpenRun:
         key = None if following < 0 else self.names.key(following)
         said = (outcome.state, outcome.reward, outcome.terminated, outcome.truncated)
         return said[1:3] == (reward, terminated) and (key is None or said[0] == key) and (truncated or not said[3])
-
-
-def checked_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest after checking that it has what is read from it, of the right types."""
-    version = manifest.get("format")
-    if isinstance(version, int) and version > FORMAT:
-        raise InputError(
-            f"run: expected a run of format {FORMAT} or before, got format {version}, which a newer gosprl wrote; "
-            "update gosprl. Nothing was changed"
-        )
-    wanted = {"format": int, "run": str, "created": str, "seed": int, "system": dict, "legs": list, "continued": list}
-    for name, kind in wanted.items():
-        if type(manifest.get(name)) is not kind:
-            raise Damaged(MANIFEST, None, f"expected {name} of type {kind.__name__}, got {manifest.get(name)!r:.60}")
-    system = {"kind": str, "name": str, "all states": bool, "ends": bool}
-    for name, kind in system.items():
-        if type(manifest["system"].get(name)) is not kind:
-            raise Damaged(MANIFEST, None, f"system: expected {name} of type {kind.__name__}")
-    events = 0
-    for part in ("legs", "continued"):
-        for entry in manifest[part]:
-            if not isinstance(entry, dict):
-                raise Damaged(MANIFEST, None, f"{part}: expected objects, got {entry!r:.60}")
-    for leg in manifest["legs"]:
-        needs = ("first", "need", "strategy", "around", "application", "threshold", "rewards", "because", "versions")
-        if any(name not in leg for name in needs) or type(leg["first"]) is not int or leg["first"] < events:
-            raise Damaged(MANIFEST, None, f"legs: expected {', '.join(needs)}, got {list(leg)!r:.120}")
-        events = leg["first"]
-    if not manifest["legs"] or manifest["legs"][0]["first"] != 0:
-        raise Damaged(MANIFEST, None, "legs: expected one that begins with event 0")
-    for entry in manifest["continued"]:
-        if type(entry.get("event")) is not int or not isinstance(entry.get("how"), str):
-            raise Damaged(MANIFEST, None, f"continued: expected event and how, got {entry!r:.60}")
-    if (wrong := wrong_in(manifest)) is not None:
-        raise Damaged(MANIFEST, None, wrong)
-    return manifest
 
 
 def _short(value: Any, other: Any) -> str:

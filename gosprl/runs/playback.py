@@ -2,7 +2,7 @@
 
 A simulated table makes its steps again, compiled, and each is compared with the log (`Comparison`). Any other system is
 replaced by its log (`Recorded`): the planner's choices are compared, outcomes are those that were observed. If all
-agree, the collector is in the end where it was: counts, confidence sets, accounts, plans.
+agree, the collector ends with the same counts, confidence sets, accounts and plans.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ class Cursor:
         return True
 
     def stop_at(self, event: int) -> None:
-        """Let the log end before an event, until another end is set."""
+        """Treat this event as the end of the log, until another end is set."""
         self._end = event
 
     def left(self, end: int) -> int:
@@ -76,7 +76,7 @@ class Cursor:
         return state[i], action[i], following[i], reward[i], flags[i]
 
     def advance(self) -> None:
-        """Go on to the event after that."""
+        """Go to the next event."""
         self._place += 1
         self.event += 1
 
@@ -91,7 +91,7 @@ class Cursor:
 
 
 class Recorded(System):
-    """A system that says what a log says, and accepts only the actions that stand there.
+    """A system that repeats the outcomes of a log, and accepts only the actions in it.
 
     Parameters
     ----------

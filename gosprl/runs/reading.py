@@ -132,7 +132,7 @@ def read_log(directory: Path, run_id: str) -> Contents:
 
 
 class _ChainReader:
-    """Reads a chain from its beginning; what follows the first damage is only looked at for missing files."""
+    """Reads a chain from its beginning; after the first damage, it only looks for missing files."""
 
     def __init__(self, directory: Path, run_id: str) -> None:
         self._directory, self._run_id = directory, run_id
@@ -152,7 +152,7 @@ class _ChainReader:
         self._look_for_strays()
         rows = sum(link.rows for link in self._links if link.file != NAMES_FILE)
         problems, unacknowledged = tuple(self._problems), self._unacknowledged
-        # a crash may tear the chain behind the end marker of a full segment, but not before the next one has data
+        # a chain cut by a crash may also end with an end marker, but then the next segment has data already
         closed = bool(self._links) and self._links[-1].may_be_end and not problems and not unacknowledged
         return Contents(
             self._directory,

@@ -8,7 +8,6 @@ certificate, and ready to be resumed.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from gosprl.errors import InputError
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.chain import NAMES_FILE
 from gosprl.runs.files import Damaged, read_json, write_json
-from gosprl.runs.journal import CHECKPOINTS
-from gosprl.runs.looking import id_in_damaged, printable, the_manifest
-from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
+from gosprl.runs.looking import id_in_damaged, printable
+from gosprl.runs.manifests import CHECKPOINTS, MANIFEST, TABLE, now, read_manifest
+from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import Contents, read_log
 from gosprl.runs.writing import copy_prefix
 
@@ -86,7 +85,7 @@ def repair(directory: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     """
     source, place = Path(directory), Path(target)
     try:
-        manifest = the_manifest(source)
+        manifest = read_manifest(source)
     except (Damaged, OSError) as error:
         _check_target(source, place)
         return _log_alone(source, place, str(error))
@@ -127,7 +126,7 @@ def _trusted(run: OpenRun) -> tuple[Contents, list[str]]:
 
 
 def _before_batch(contents: Contents, error: Damaged) -> Contents:
-    """Leave out a batch whose digest is right and that cannot be read, and what follows; by default one of names."""
+    """Leave out a batch that cannot be read, and what follows; the last one of names if its number is not known."""
     if error.batch is not None:
         return _cut(contents, error.batch - 1)
     named = [link.number for link in contents.links if link.file == NAMES_FILE]
@@ -166,8 +165,7 @@ def _copied_table(source: Path, target: Path, system: Mapping[str, Any]) -> tupl
 
 def _shortened(manifest: Mapping[str, Any], rows: int, notes: list[str]) -> dict[str, Any]:
     """Return the manifest of the first events, which says why there are no more."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    repaired = {"when": now, "events": rows, "because": [printable(note)[:1000] for note in notes[:10]]}
+    repaired = {"when": now(), "events": rows, "because": [printable(note)[:1000] for note in notes[:10]]}
     return {
         **manifest,
         "legs": [leg for leg in manifest["legs"] if leg["first"] <= rows],

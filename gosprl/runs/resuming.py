@@ -13,8 +13,10 @@ from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.runs import describing
 from gosprl.runs.files import read_json
-from gosprl.runs.keeping import Out, Replay
-from gosprl.runs.opened import TABLE, OpenRun
+from gosprl.runs.manifests import TABLE
+from gosprl.runs.opened import OpenRun
+from gosprl.runs.replay import Replay
+from gosprl.runs.settings import Out
 from gosprl.systems import System
 
 APPLICATIONS = {
@@ -49,7 +51,7 @@ def resume(
 
     With nothing but the directory, the run goes on as if it had never been interrupted: a `TabularMDP`, or a system
     with `get_state` and `set_state`, bit for bit; any other system is reset, and begins a new trajectory. With `need`,
-    `strategy` or its options, what is asked for from now on is another thing; all samples count.
+    `strategy` or its options, the run continues with these settings; all samples so far count.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def resume(
 def call(
     run: OpenRun, leg: int, system: Any, out: Out | Replay, changes: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Any:
-    """Call what made a leg of a run again, with the settings of that leg, and return what it returns.
+    """Call the function that made a leg of a run, with the settings of that leg, and return what it returns.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def call(
     out
         Where it is kept, or a `Replay`.
     changes
-        Settings that are others now: `need`, `strategy`, options of the strategy.
+        Settings that differ from those of the leg: `need`, `strategy`, options of the strategy.
     given
         Arguments that are no settings: `key`, `actions`, `max_steps`, `progress`.
     """
@@ -172,6 +174,11 @@ def table_of(run: OpenRun) -> TabularMDP:
         mdp = envs.make(source["env"], **source.get("settings", {}))
     else:
         raise InputError(f"system: the table of {run.directory} is too large to be stored with it; give it: system=...")
-    if describing.digest_of(mdp) != described["digest"]:
+    return checked_table(mdp, run)
+
+
+def checked_table(mdp: TabularMDP, run: OpenRun) -> TabularMDP:
+    """Return a table; `InputError` if it is not the one that the run walked."""
+    if describing.digest_of(mdp) != run.manifest["system"]["digest"]:
         raise InputError(f"system: expected the table that was walked, got another {mdp.name}: its digest differs")
     return mdp

@@ -22,7 +22,9 @@ from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.looking import id_in_damaged, is_being_written, printable, sizes, the_manifest
+from gosprl.runs.locks import is_being_written
+from gosprl.runs.looking import id_in_damaged, printable, sizes
+from gosprl.runs.manifests import read_manifest
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import read_log
 from gosprl.runs.resuming import table_of
@@ -91,7 +93,7 @@ def show(directory: str | os.PathLike[str]) -> Shown:
     """
     place = Path(directory)
     try:
-        manifest = the_manifest(place)
+        manifest = read_manifest(place)
     except (Damaged, OSError) as error:
         return _without_manifest(place, str(error))
     run = OpenRun(place, manifest, read_log(place, manifest["run"]))
@@ -109,7 +111,7 @@ def _without_manifest(directory: Path, problem: str) -> Shown:
 
 
 class _Viewer:
-    """Collects facts; what cannot be found out is a problem, not an end."""
+    """Collects facts; those that cannot be found are reported as problems."""
 
     def __init__(self, run: OpenRun) -> None:
         self._run = run
@@ -147,10 +149,9 @@ class _Viewer:
         audit = Audit(self._run)
         try:
             audit.read()
-        finally:  # also of a log that goes wrong on the way
-            numbers = {name: getattr(audit, name) for name in ("events", "steps", "resets", "crashes")}
-            self._facts.update(numbers)
-            self._facts["resets"] = max(0, audit.resets - 1)
+        finally:  # if an event is impossible, show what was counted before it
+            self._facts |= {"events": audit.events, "steps": audit.steps}
+            self._facts |= {"resets": max(0, audit.resets - 1), "crashes": audit.crashes}
             self._facts["model"] = {
                 "states": len(audit.live),
                 "pairs": len(audit.visits),
@@ -161,7 +162,7 @@ class _Viewer:
         """Find out what is met and what is missing, by the requirement itself."""
         run, leg = self._run, self._run.manifest["legs"][-1]
         if describing.is_given(leg["need"]):
-            return  # it is computed on the way; the certificate says what it was in the end
+            return  # it is computed during the run; the certificate has its last value
         model = _model_of(run)
         around = Surroundings(**leg["around"])
         around.prepare(model)

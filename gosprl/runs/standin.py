@@ -1,4 +1,4 @@
-"""What stands for a system that is not there, or must not be made: its sizes, from the manifest of its run."""
+"""StandIn: takes the place of a system that is not given; its sizes come from the manifest of its run."""
 
 import operator
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """`verify`: check a run that may come from anybody, from its files alone.
 
-Digests show that the files are those that were written, not that what was written is true. Therefore the log is read as
-a stranger's: events must be able to follow each other (`gosprl.runs.auditing`), and the run is made again from its log
-with its own settings (`gosprl.runs.playback`), which recomputes the confidence sets, the plans, the accounts and the
-stop. The steps of a simulated table are made again, too. The certificate has to be that of the run made again.
+Digests show that the files are those that were written, not that what was written is true. Therefore each event must be
+able to follow the one before (`gosprl.runs.auditing`), and the run is made again from its log with its own settings
+(`gosprl.runs.remaking`), which recomputes the confidence sets, the plans, the accounts and the stop. The steps of a
+simulated table are made again, too. The certificate has to be that of the run made again.
 
 Nothing in the directory is executed, nothing is written to it, and no environment is made.
 """
@@ -12,31 +12,24 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
-from gosprl.errors import GosprlError
 from gosprl.mdp.tabular import TabularMDP
-from gosprl.model.content import thaw
-from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.keeping import Replay, versions
-from gosprl.runs.looking import checkpoints, id_in_damaged, is_being_written, printable, the_manifest
-from gosprl.runs.opened import MANIFEST, TABLE, OpenRun
+from gosprl.runs.locks import is_being_written
+from gosprl.runs.looking import checkpoints, id_in_damaged, printable
+from gosprl.runs.manifests import MANIFEST, read_manifest
+from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
 from gosprl.runs.reading import read_log
-from gosprl.runs.resuming import call, table_of
-from gosprl.runs.standin import StandIn
-from gosprl.systems import System, Tabular, as_system
-
-WITHOUT_EFFECT = ("gymnasium", "pyarrow")  # versions that do not change how a run is made again
+from gosprl.runs.remaking import Remaking, Unknown
+from gosprl.runs.replay import FromCheckpoint, Replay
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Check:
     Attributes
     ----------
     name
-        What.
+        What was checked.
     ok
         True: confirmed; False: damaged or wrong; None: cannot be known here.
     text
@@ -85,7 +78,7 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        """All of it in a few words."""
+        """The outcome in a few words."""
         return "confirmed" if self.ok else "NOT confirmed" if self.damaged else "not all can be known"
 
     def __repr__(self) -> str:
@@ -115,7 +108,7 @@ def verify(
     directory
         The run.
     system
-        What was walked, where the run cannot stand for it: a table too large to be stored, or a `System` of your own
+        What was walked, if the run does not contain it: a table too large to be stored, or a `System` of your own
         that tells its dynamics. It is not stepped.
     need, strategy, key, actions, **options
         As in `gosprl.resume`; only what was a function or an object of your own, which cannot be stored.
@@ -147,17 +140,8 @@ def verify(
     return Verification(place, tuple(verifier.checks))
 
 
-@dataclass(frozen=True)
-class FromCheckpoint(Replay):
-    """Makes the end of a leg again, from the newest checkpoint."""
-
-    def restored(self, collector: Collector, system: System) -> None:
-        """Let a collector be where the leg ends."""
-        self.run.restore(collector, system, self.leg)
-
-
 class _Verifier:
-    """Does one check after the other, as far as those before allow."""
+    """Does the checks in order; those that need the success of an earlier one are left out if it failed."""
 
     def __init__(self, directory: Path, system: Any, settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self.directory, self._system, self._settings, self._given = directory, system, settings, given
@@ -171,12 +155,13 @@ class _Verifier:
         if is_being_written(self.directory):
             self._say("writer", None, "a process is writing the run now: this is about what it has acknowledged so far")
         try:
-            manifest = the_manifest(self.directory)
+            manifest = read_manifest(self.directory)
         except (Damaged, OSError) as error:
             self._say("manifest", False, str(error))
             return self._without_manifest()
         self._say("manifest", True, f"format {manifest['format']}, {len(manifest['legs'])} leg(s)")
         self._run = OpenRun(self.directory, manifest, read_log(self.directory, manifest["run"]))
+        self._remaking = Remaking(self._run, self._system, self._settings, self._given)
         sound = self._log()
         sound = self._names() and sound
         self._checkpoints()
@@ -237,28 +222,11 @@ class _Verifier:
 
     def _table(self) -> None:
         if self._run.is_table:
-            mdp = self._table_or_why
+            mdp = self._remaking.table_or_why
             if isinstance(mdp, TabularMDP):
                 self._say("table", True, f"{mdp.name}, {mdp.num_states:,} states, {len(mdp.rows):,} pairs")
             else:
                 self._say("table", None if mdp.endswith("system=...") else False, mdp)
-
-    @cached_property
-    def _table_or_why(self) -> TabularMDP | str:
-        """The table that was walked, or why there is none."""
-        try:
-            if self._system is None:
-                return table_of(self._run)
-        except FileNotFoundError:
-            return f"{TABLE} is missing"
-        except (GosprlError, OSError, TypeError, ValueError, MemoryError) as error:
-            return str(error)
-        mdp = self._system.mdp if isinstance(self._system, Tabular) else self._system
-        if not isinstance(mdp, TabularMDP):
-            return f"system: expected a TabularMDP, which the run walked, got {type(mdp).__name__}"
-        if describing.digest_of(mdp) != self._run.manifest["system"]["digest"]:
-            return f"system: expected the table that was walked, got another {mdp.name}: its digest differs"
-        return mdp
 
     def _read_certificate(self) -> dict[str, Any] | None:
         path = self.directory / CERTIFICATE
@@ -348,11 +316,11 @@ class _Verifier:
             self._say(name, True, "nothing has happened yet")
             return None
         try:
-            result = self._again(Replay(self._run, number))
-        except _Unknown as error:
+            result = self._remaking.result(Replay(self._run, number))
+        except Unknown as error:
             self._say(name, None, str(error))
         except Differs as error:
-            self._say(name, *self._differs(error, number))
+            self._say(name, *self._remaking.why_different(error, number))
         except Exception as error:  # whatever is raised is about the settings that the manifest names
             self._say(
                 name,
@@ -365,67 +333,13 @@ class _Verifier:
             return result
         return None
 
-    def _again(self, replay: Replay) -> Result:
-        leg = self._run.manifest["legs"][replay.leg]
-        answer = call(self._run, replay.leg, self._stand_in(), replay, self._changes(leg), {})
-        return answer if isinstance(answer, Result) else answer.collected
-
-    def _stand_in(self) -> Any:
-        """Return what is walked: a table, or something that only makes the model."""
-        described = self._run.manifest["system"]
-        if self._run.is_table:
-            if isinstance(self._table_or_why, str):
-                raise _Unknown(f"not possible without the table: {self._table_or_why}")
-            return self._table_or_why
-        if self._system is not None:
-            given = self._given if not isinstance(self._system, System) else {}
-            system = as_system(self._system, **given)
-            system.know_actions([thaw(key) for key in self._run.names.actions])
-            return system
-        if described["digest"] is not None:
-            raise _Unknown("the system told its dynamics, which plans used; give it: verify(directory, system=...)")
-        return StandIn(described, self._run.names)
-
-    def _changes(self, leg: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the caller gave in the place of what could not be stored; `_Unknown` if something is missing."""
-        if leg["application"] is not None:
-            wanted = leg["application"]["arguments"]
-        else:
-            wanted = {"need": leg["need"], "strategy": leg["strategy"], **leg["strategy"].get("options", {})}
-        changes = {}
-        for name, value in wanted.items():
-            if describing.is_given(value):
-                if name not in self._settings or leg["application"] is not None:
-                    raise _Unknown(
-                        f"{name} was {value['given']!s:.60}, which cannot be stored: choices, accounts and the stop "
-                        f"cannot be recomputed without it; give it: verify(directory, {name}=...)"
-                    )
-                changes[name] = self._settings[name]
-        return changes
-
-    def _differs(self, error: Differs, leg: int) -> tuple[bool | None, str]:
-        legs = self._run.manifest["legs"]
-        if leg + 1 < len(legs) and legs[leg + 1]["because"]:
-            return None, f"{error}; when the run was resumed there, that was noticed: all samples were kept"
-        entries = [legs[leg], *self._run.manifest["continued"]]
-        here = versions()
-        others = {
-            f"{name} {there} there, {here.get(name, 'none')} here"
-            for entry in entries
-            for name, there in entry["versions"].items()
-            if there != here.get(name) and name not in WITHOUT_EFFECT
-        }
-        if others:
-            return None, f"{error}; cannot be confirmed here, with other versions: {', '.join(sorted(others))}"
-        return False, f"{error}; the versions are the same, so the log or the settings are not what was run"
-
     def _from_checkpoint(self, result: Result, leg: int) -> None:
         """Make sure that resuming from the newest checkpoint leads to the same."""
         first = self._run.manifest["legs"][leg]["first"]
         if self._run.checkpoint_of(first, self._run.contents.rows) is None:
             return
         try:
-            same = fields(self._again(FromCheckpoint(self._run, leg))) == fields(result)
+            same = fields(self._remaking.result(FromCheckpoint(self._run, leg))) == fields(result)
         except Exception as error:  # as above, about the checkpoint
             self._say(
                 "checkpoint", False, f"the newest one leads elsewhere ({error!s:.120}); delete the directory checkpoint"
@@ -451,7 +365,3 @@ class _Verifier:
             return
         wrong, note = compared(certificate, result, self._run)
         self._say("certificate", not wrong, f"{CERTIFICATE}: {'; '.join(wrong)}" if wrong else note)
-
-
-class _Unknown(Exception):
-    """Something cannot be checked here."""

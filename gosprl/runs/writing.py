@@ -148,7 +148,7 @@ class LogWriter:
                 synced(fd)
             else:
                 self._output.open(segment_name(1))
-                self._output.sync()  # names of new files, while there is time
+                self._output.sync()  # the names of new files, before there is data to wait for
         except BaseException:
             self._output.close()
             raise
@@ -167,9 +167,10 @@ class LogWriter:
             raise
 
     def _append_batch(self, columns: dict[str, NDArray[Any]]) -> None:
+        # a segment ends only at the first batch after a sync: readers expect at most one that is not acknowledged
         large = self._output.size(segment_name(self._segment)) >= self._segment_bytes
-        if large and not self._ended and not self._parts:  # only the first batch after a sync: readers expect at most
-            self._end_segment()  # one segment that is not acknowledged
+        if large and not self._ended and not self._parts:
+            self._end_segment()
         if self._ended:
             self._segment, self._ended = self._segment + 1, False
         batch = pa.record_batch([pa.array(columns[name]) for name in LOG.names], schema=LOG)

@@ -1,9 +1,11 @@
-"""A small log, and copies of it that a test may change."""
+"""A small log, copies of it that a test may change, and warnings that are given in every test anew."""
 
 import shutil
 
 import pytest
 from small_logs import small_run
+
+from gosprl.runs import files
 
 
 @pytest.fixture(scope="module")
@@ -16,3 +18,9 @@ def written(tmp_path_factory):
 def run(written, tmp_path):
     """Return a copy of it."""
     return shutil.copytree(written, tmp_path / "run")
+
+
+@pytest.fixture(autouse=True)
+def warned(monkeypatch):
+    """Let warnings that are given once be given again."""
+    monkeypatch.setattr(files, "_warned", set())

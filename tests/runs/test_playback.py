@@ -30,6 +30,7 @@ def test_restored_with_and_without_checkpoints(combination, strategy, tmp_path):
         assert (run.checkpoint_of(0, run.contents.rows) is not None) == function_of_counts
 
 
+@pytest.mark.parametrize("strategy", ["guarded", "random"])
 def test_keeping_a_run_changes_nothing(combination, strategy, tmp_path):
     kind, need = combination
     system = kind.make()

@@ -11,7 +11,7 @@ from kinds import Maze
 import gosprl
 from gosprl import applications
 from gosprl.runs import Out, journal, show
-from gosprl.runs.files import Lock
+from gosprl.runs.locks import Lock
 from gosprl.systems.stepper import Stepper
 
 RIVER = gosprl.envs.make("riverswim6")

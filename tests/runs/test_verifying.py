@@ -17,7 +17,7 @@ import gosprl
 from gosprl import InputError, applications
 from gosprl.collecting import collector as collecting
 from gosprl.runs import Out, verify
-from gosprl.runs.files import Lock
+from gosprl.runs.locks import Lock
 from gosprl.systems.stepper import Stepper
 
 RIVER = gosprl.envs.make("riverswim6")
