@@ -93,8 +93,8 @@ def test_other_streams_are_refused(tmp_path, data):
 def test_names_of_unknown_kinds_are_refused(tmp_path):
     values = {"event": [0], "kind": ["other"], "index": [0], "key": [""], "observation": [""], "actions": [None]}
     batch = pa.RecordBatch.from_pydict(values, schema=NAMES)
+    names = ("states.arrow", stream(batch, end=False), 1)
     with pytest.raises(Damaged, match="unknown kind"):
-        names = ("states.arrow", stream(batch, end=False), 1)
         decode(tmp_path / "x", [names, (FIRST, stream(table_of(), end=False), 3)])
 
 

@@ -324,3 +324,21 @@ def test_applications_go_on_from_checkpoints(name, options, tmp_path):
     assert bits(answer.collected) == bits(expected.collected)
     assert str(answer) == str(expected)
     assert len(OpenRun.read(tmp_path / "run").manifest["legs"]) == 1
+
+
+def test_names_whose_events_were_never_acknowledged_are_forgotten(tmp_path):
+    """The chain was torn between the line of the names and that of the rows of the same sync."""
+    out, maze = tmp_path / "run", {"masks": True, "contexts": 2, "ends": True}
+    for steps in (10, 20, 30, 40, 50, 60):
+        gosprl.collect(Maze(**maze), 3, actions=4, seed=0, max_steps=steps, out=out)
+    chain = tmp_path / "run" / "log" / "chain"
+    lines = chain.read_text().splitlines(keepends=True)
+    last = max(i for i, line in enumerate(lines) if "states.arrow" in line)
+    assert last > 0
+    chain.write_text("".join(lines[: last + 1]))
+    (tmp_path / "run" / "certificate.json").unlink()
+    before = OpenRun.read(tmp_path / "run").contents.rows
+    assert 0 < before < 60
+    result = gosprl.collect(Maze(**maze), 3, actions=4, seed=0, max_steps=400, out=out)
+    assert result.steps > before
+    assert gosprl.runs.verify(tmp_path / "run").ok
