@@ -7,6 +7,7 @@ system that tells its state (`System.get_state`), continue bit for bit. Any othe
 reset.
 """
 
+import contextlib
 import uuid
 import warnings
 from collections.abc import Callable
@@ -81,9 +82,13 @@ def keep(
             kept.end()
             result = collector.last_result()
         except CollectionError as error:
-            kept.finish(collector, error.result)
+            with contextlib.suppress(GosprlError):  # perhaps the same one
+                kept.finish(collector, error.result)
             raise
-        kept.finish(collector, result)
+        try:
+            kept.finish(collector, result)
+        except GosprlError as error:
+            raise CollectionError(str(error), result) from error
     if collector.is_torn:
         warnings.warn(
             f"interrupted in the middle of a step: the result may have samples that {kept.directory} does not have",
@@ -106,11 +111,14 @@ class Keeper:
 
     def __enter__(self) -> "Keeper":
         if not is_unbegun(self.directory):
-            self._lock.acquire()
             try:
+                self._lock.acquire()
                 self._run = OpenRun.read(self.directory)
                 self._run.check_undamaged()
                 self.manifest = self._run.manifest
+            except OSError as error:
+                self._lock.release()
+                raise InputError(f"out: {self.directory} cannot be read and written: {error}") from None
             except BaseException:
                 self._lock.release()
                 raise
@@ -260,7 +268,10 @@ class Keeper:
         """Write everything that is pending, and the certificate unless a step was interrupted."""
         journal, self._journal = self._journal, None
         if journal is None:
-            return self._certify_late(result)
+            try:
+                return self._certify_late(result)
+            except OSError as error:
+                raise GosprlError(f"out: the certificate of {self.directory} cannot be written: {error}") from error
 
         def certify() -> None:
             if not collector.is_torn:

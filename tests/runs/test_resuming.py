@@ -1,7 +1,11 @@
 """Runs in pieces, each in a system of its own as in another process: nothing is lost, and what can be exact is."""
 
+import errno
+import itertools
 import json
+import os
 import warnings
+from contextlib import nullcontext
 
 import gymnasium
 import numpy as np
@@ -12,6 +16,7 @@ from test_conformance import bits
 
 import gosprl
 from gosprl.collecting import collector as collecting
+from gosprl.runs import files
 from gosprl.runs.events import RESET
 from gosprl.runs.opened import OpenRun
 
@@ -342,3 +347,30 @@ def test_names_whose_events_were_never_acknowledged_are_forgotten(tmp_path):
     result = gosprl.collect(Maze(**maze), 3, actions=4, seed=0, max_steps=400, out=out)
     assert result.steps > before
     assert gosprl.runs.verify(tmp_path / "run").ok
+
+
+NO_SPACE = "cannot be written: .*No space left|could not be written: .*No space left on device; the first"
+ENOUGH = 10**6
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, ENOUGH])
+def test_no_space_stops_the_run_and_loses_nothing_that_was_saved(calls, tmp_path, monkeypatch):
+    mdp = gosprl.envs.make("riverswim6")
+    expected = gosprl.collect(mdp, 200, seed=0)
+    made = itertools.count()
+    write = files.disk.write
+
+    def full(fd, data):
+        if next(made) >= calls:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    out = gosprl.runs.Out(tmp_path / "run", sync_steps=100)
+    with monkeypatch.context() as patched:
+        patched.setattr(files.disk, "write", full)
+        expectation = nullcontext() if calls == ENOUGH else pytest.raises(gosprl.GosprlError, match=NO_SPACE)
+        with expectation as failed:
+            gosprl.collect(mdp, 200, seed=0, out=out)
+    if failed is not None and calls:  # else it was before the first step
+        assert failed.value.result.steps > 0
+    assert bits(gosprl.collect(mdp, 200, seed=0, out=out)) == bits(expected)
