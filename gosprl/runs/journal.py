@@ -82,7 +82,7 @@ class DiskJournal(Journal):
     sync_steps, sync_seconds
         When a sync is due.
     state_at_once
-        Whether one is due at the beginning, too: then the state of the system is saved before others are needed.
+        Whether a sync is due at the beginning, too: it saves the first state of the system.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class DiskJournal(Journal):
         self._asked_at, self._since = steps, time.monotonic()  # steps and time at the last sync
         self._asked = False  # whether a sync was requested
         self._never_asked = state_at_once
-        self._ended = False  # whether nothing more will come
+        self._ended = False  # whether no more events follow
         self._last: Callable[[], None] | None = None  # called after the last write; None before `close`
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
@@ -231,7 +231,7 @@ class DiskJournal(Journal):
             ) from self._error
 
     def end(self) -> None:
-        """Have everything written, since nothing more will come, without waiting for it."""
+        """Have everything written, without waiting for it: no more events follow."""
         with self._lock:
             self._ended = True
             self._lock.notify_all()
@@ -267,13 +267,13 @@ class DiskJournal(Journal):
         """Wait until something is to be written, and write it; whether that was the last."""
         with self._lock:
             if not self._asked and not self._ended:
-                self._lock.wait(self._seconds)  # then also what nobody has asked for: a step may take hours
+                self._lock.wait(self._seconds)  # then write without a request: a step may take hours
             order, self._pending = self._pending, Order()
             self._asked, ended = False, self._ended
         if order or ended:
             self._write(writer, order, writer.close if ended else writer.sync)
             with self._lock:
-                self._lock.notify_all()  # the walk may wait for that
+                self._lock.notify_all()  # the walk may wait for this write
         return ended
 
     def _write(self, writer: LogWriter, order: Order, acknowledge: Callable[[], Any]) -> None:

@@ -260,7 +260,7 @@ class Keeper:
         return LogWriter(self.directory, self.manifest["run"], self._run.contents)
 
     def end(self) -> None:
-        """Begin to write what is left, since nothing more will come."""
+        """Begin to write what is left: no more events follow."""
         if self._journal is not None:
             self._journal.end()
 

@@ -166,7 +166,7 @@ class _ChainReader:
         )
 
     def _leave_out_last_names(self) -> None:
-        """Leave out names without rows after them: a crash tore the chain there, and the events never came."""
+        """Leave out names without rows after them: a crash tore the chain before the links of the rows."""
         while self._links and self._links[-1].file == NAMES_FILE:
             link = self._links.pop()
             self._ends[NAMES_FILE] = link.offset
