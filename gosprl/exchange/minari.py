@@ -23,7 +23,7 @@ from gosprl.exchange.sources import Source
 from gosprl.exchange.tables import FLAGS
 
 NAMESPACE = "gosprl"
-_NAME = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*?)(-v(?P<version>\d+))?")
+_NAME = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]*?)(-v(?P<version>\d+))?")
 _ROOT = "MINARI_DATASETS_PATH"
 _USED = ("state", "action", "next_state", "reward", "flags")
 
@@ -53,7 +53,7 @@ def write(source: Source, file: Path, *, author: str | None = None, email: str |
     root = file.parent / "minari"
     root.mkdir()
     with _datasets_in(root), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* is set to None")  # they ask for more metadata
+        warnings.filterwarnings("ignore", category=UserWarning, module="minari")  # they ask for more metadata
         try:
             made = minari.create_dataset_from_buffers(
                 dataset_id=dataset,
@@ -69,7 +69,22 @@ def write(source: Source, file: Path, *, author: str | None = None, email: str |
             made.storage.update_metadata({"gosprl": _metadata(source)})
         except RuntimeError as error:  # of HDF5, where a file cannot be closed
             raise OSError(str(error)) from error
+    _read_back(source, root / dataset / "data", crash)
     os.replace(root / dataset, file)
+
+
+def _read_back(source: Source, data: Path, crash: int) -> None:
+    """Raise `OSError` unless the data set has what was written: h5py does not report all failures to write."""
+    import minari
+
+    try:
+        written = minari.MinariDataset(data).iterate_episodes()
+        for expected, got in zip(_buffers(source, crash), written, strict=True):
+            for name in ("observations", "actions", "rewards", "terminations", "truncations"):
+                if not np.array_equal(getattr(expected, name), getattr(got, name)):
+                    raise OSError(f"the {name} of episode {expected.id} are not what was written")
+    except (RuntimeError, ValueError, LookupError) as error:
+        raise OSError(f"the data set cannot be read back: {error}") from error
 
 
 def id_of(name: str) -> str:
@@ -77,7 +92,7 @@ def id_of(name: str) -> str:
     match = _NAME.fullmatch(name)
     if match is None:
         raise InputError(
-            f"file: expected a directory name NAME-vK of letters, digits, _ - and ., such as lake-v0, got {name!r}"
+            f"file: expected a directory name NAME-vK of letters, digits, _ and -, such as lake-v0, got {name!r}"
         )
     return f"{NAMESPACE}/{match['name']}-v{int(match['version'] or 0)}"
 
