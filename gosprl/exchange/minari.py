@@ -3,13 +3,19 @@
 Observations are the numbers of the log, in `Discrete(N)`; with crashes in `Discrete(N + 1)`, where N is the crash.
 Minari's episodes have no action that resets: an episode that a chosen reset or the end of the log cut off has
 `truncations` true at its last step. Resets without a step after them are left out.
+
+Minari writes HDF5, whose library hides failures to write, and crashes after some of them. Therefore a process of its
+own writes the data set, and another one reads it back and compares it with the log.
 """
 
+import json
 import os
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +30,8 @@ from gosprl.exchange.tables import FLAGS
 
 NAMESPACE = "gosprl"
 _NAME = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_-]*?)(-v(?P<version>\d+))?")
-_ROOT = "MINARI_DATASETS_PATH"
 _USED = ("state", "action", "next_state", "reward", "flags")
+_CHILD = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from gosprl.exchange.minari import work; work()"
 
 Columns = dict[str, NDArray[Any]]
 
@@ -45,46 +51,100 @@ def write(source: Source, file: Path, *, author: str | None = None, email: str |
     """
     run, dataset = source.run, id_of(file.name)
     try:
-        import minari
-        from gymnasium.spaces import Discrete
+        for name in ("minari", "h5py", "PIL"):
+            import_module(name)
     except ImportError as error:
         raise needs("minari", error) from None
-    crash, strategy = run.names.num_states, run.manifest["legs"][-1]["strategy"]
     root = file.parent / "minari"
     root.mkdir()
-    with _datasets_in(root), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=UserWarning, module="minari")  # they ask for more metadata
-        try:
-            made = minari.create_dataset_from_buffers(
-                dataset_id=dataset,
-                buffer=_buffers(source, crash),
-                observation_space=Discrete(max(1, crash + (run.totals.crashes > 0))),
-                action_space=Discrete(max(1, source.num_actions)),
-                algorithm_name=f"gosprl {gosprl.__version__}: {strategy.get('name', 'own')}",
-                author=author,
-                author_email=email,
-                description=f"Transitions of {source.name}, collected by gosprl.",
-                data_format="hdf5",
-            )
-            made.storage.update_metadata({"gosprl": _metadata(source)})
-        except RuntimeError as error:  # of HDF5, where a file cannot be closed
-            raise OSError(str(error)) from error
-    _read_back(source, root / dataset / "data", crash)
+    states, crashes = run.names.num_states, run.totals.crashes
+    task = {
+        "run": str(run.directory.resolve()),
+        "rows": source.rows,
+        "id": dataset,
+        "data": str((root / dataset / "data").resolve()),
+        "crash": states,
+        "observations": max(1, states + (crashes > 0)),
+        "author": author,
+        "email": email,
+        "metadata": _metadata(source, crashes > 0),
+    }
+    (file.parent / "task.json").write_text(json.dumps(task))
+    for step in ("write", "compare"):
+        _in_child(step, file.parent / "task.json", root)
     os.replace(root / dataset, file)
 
 
-def _read_back(source: Source, data: Path, crash: int) -> None:
-    """Raise `OSError` unless the data set has what was written: h5py does not report all failures to write."""
+def _metadata(source: Source, crashes: bool) -> dict[str, Any]:
+    texts = source.observations
+    return {
+        **source.metadata,
+        **({} if texts is None else {"observations": texts}),
+        **({"crash": source.run.names.num_states} if crashes else {}),
+    }
+
+
+def _in_child(step: str, task: Path, root: Path) -> None:
+    """Let another process do a step; `OSError` if it fails."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, json.dumps(sys.path), step, str(task)],
+        env={**os.environ, "MINARI_DATASETS_PATH": str(root.resolve())},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        said = done.stdout.strip() or f"the process for Minari ended with status {done.returncode}, as on a full disk"
+        raise OSError(said.splitlines()[-1][:300])
+
+
+def work() -> None:
+    """Do a step in a process of its own: its arguments are sys.path, the step, and the file of the task."""
+    task = json.loads(Path(sys.argv[3]).read_text())
+    try:
+        source = Source(task["run"])
+        source.rows = task["rows"]  # as it was then: the run may go on meanwhile
+        {"write": _write, "compare": _compare}[sys.argv[2]](source, task)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}".replace("\n", " "), flush=True)
+        sys.exit(1)
+
+
+def _write(source: Source, task: dict[str, Any]) -> None:
+    import minari
+    from gymnasium.spaces import Discrete
+
+    strategy = source.run.manifest["legs"][-1]["strategy"]
+    warnings.filterwarnings("ignore", category=UserWarning, module="minari")  # they ask for more metadata
+    made = minari.create_dataset_from_buffers(
+        dataset_id=task["id"],
+        buffer=_buffers(source, task["crash"]),
+        observation_space=Discrete(task["observations"]),
+        action_space=Discrete(max(1, source.num_actions)),
+        algorithm_name=f"gosprl {gosprl.__version__}: {strategy.get('name', 'own')}",
+        author=task["author"],
+        author_email=task["email"],
+        description=f"Transitions of {source.name}, collected by gosprl.",
+        data_format="hdf5",
+    )
+    made.storage.update_metadata({"gosprl": task["metadata"]})
+
+
+def _compare(source: Source, task: dict[str, Any]) -> None:
+    """Raise unless the data set has what was to be written."""
     import minari
 
-    try:
-        written = minari.MinariDataset(data).iterate_episodes()
-        for expected, got in zip(_buffers(source, crash), written, strict=True):
-            for name in ("observations", "actions", "rewards", "terminations", "truncations"):
-                if not np.array_equal(getattr(expected, name), getattr(got, name)):
-                    raise OSError(f"the {name} of episode {expected.id} are not what was written")
-    except (RuntimeError, ValueError, LookupError) as error:
-        raise OSError(f"the data set cannot be read back: {error}") from error
+    written = minari.MinariDataset(task["data"])
+    episodes = 0
+    for expected in _buffers(source, task["crash"]):
+        (got,) = written.storage.get_episodes([expected.id])
+        for name in ("observations", "actions", "rewards", "terminations", "truncations"):
+            if not np.array_equal(getattr(expected, name), got[name]):
+                raise OSError(f"the {name} of episode {expected.id} are not what was written")
+        episodes += 1
+    if written.total_episodes != episodes or written.storage.metadata["gosprl"] != task["metadata"]:
+        raise OSError("the data set is not what was written")
 
 
 def id_of(name: str) -> str:
@@ -95,30 +155,6 @@ def id_of(name: str) -> str:
             f"file: expected a directory name NAME-vK of letters, digits, _ and -, such as lake-v0, got {name!r}"
         )
     return f"{NAMESPACE}/{match['name']}-v{int(match['version'] or 0)}"
-
-
-def _metadata(source: Source) -> dict[str, Any]:
-    texts = source.observations
-    crashes = source.run.totals.crashes
-    return {
-        **source.metadata,
-        **({} if texts is None else {"observations": texts}),
-        **({"crash": source.run.names.num_states} if crashes else {}),
-    }
-
-
-@contextmanager
-def _datasets_in(root: Path) -> Iterator[None]:
-    """Let Minari write below `root`; its functions take no path, only this variable."""
-    before = os.environ.get(_ROOT)
-    os.environ[_ROOT] = str(root)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_ROOT]
-        else:
-            os.environ[_ROOT] = before
 
 
 def _buffers(source: Source, crash: int) -> Iterator[Any]:

@@ -35,6 +35,11 @@ class Source:
     source
         The directory of a run, which is read and checked; a `Result`; an `EmpiricalModel`.
 
+    Attributes
+    ----------
+    rows
+        How many events of the log are exported: those that were there when it was opened.
+
     Raises
     ------
     InputError
@@ -42,11 +47,13 @@ class Source:
     """
 
     def __init__(self, source: Any) -> None:
+        self.rows = 0
         self._run: OpenRun | None = None
         self._result: Result | None = None
         self._model: EmpiricalModel | None = None
         if isinstance(source, str | os.PathLike):
             self._run = opened(Path(source))
+            self.rows = self._run.contents.rows
         elif isinstance(source, Result):
             self._result = source
         elif isinstance(source, EmpiricalModel):
@@ -138,7 +145,7 @@ class Source:
         """Yield the columns of the log, batch by batch, after checking that every number stands for something."""
         states, actions = self.run.names.num_states, self.num_actions
         try:
-            for columns in self.run.contents.batches():
+            for columns in self.run.contents.batches(0, self.rows):
                 for name, end in (("state", states), ("next_state", states), ("action", actions)):
                     low, high = columns[name].min(initial=-1), columns[name].max(initial=-1)
                     if low < -1 or high >= end:

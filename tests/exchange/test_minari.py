@@ -22,13 +22,15 @@ def episodes_of(log):
     return [*found, current] if current else found
 
 
-@pytest.fixture
-def loaded(kept, tmp_path, monkeypatch):
-    run, result = kept
-    (tmp_path / "gosprl").mkdir()
-    export(run, tmp_path / "gosprl" / "own-v3", to="minari")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    return minari.load_dataset("gosprl/own-v3"), run, result
+@pytest.fixture(scope="module", params=["river", "maze", "lake"])
+def loaded(request, all_runs, tmp_path_factory):
+    run, result = all_runs[request.param]
+    root = tmp_path_factory.mktemp("datasets")
+    (root / "gosprl").mkdir()
+    export(run, root / "gosprl" / "own-v3", to="minari")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINARI_DATASETS_PATH", str(root))
+        yield minari.load_dataset("gosprl/own-v3"), run, result
 
 
 def test_equal_values(loaded):
