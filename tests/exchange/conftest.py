@@ -4,13 +4,14 @@ import shutil
 
 import gymnasium
 import pytest
-from kinds import Maze
+from kinds import Episodes, Maze
 
 import gosprl
+from gosprl.systems import Outcome
 
 
-class Fragile(Maze):
-    """A maze where the system itself crashes now and then, and episodes are cut off."""
+class CutOff(Maze):
+    """A maze where episodes are cut off."""
 
     def reset(self, *, seed=None):
         self.age = 0
@@ -22,20 +23,34 @@ class Fragile(Maze):
         return observation, reward - 0.1, terminated, not terminated and self.age >= 7, info
 
 
+class Fragile(Episodes):
+    """Crashes now and then."""
+
+    def step(self, action):
+        outcome = super().step(action)
+        if self.rng.random() < 0.1:
+            return Outcome(gosprl.CRASH, terminated=True)
+        return outcome
+
+
 def river(out):
     mdp = gosprl.envs.make("riverswim6")
     return gosprl.collect(mdp, need=5, seed=0, out=out)
 
 
 def maze(out):
-    return gosprl.collect(Fragile(contexts=2, ends=True), need=3, actions=4, seed=1, out=out)
+    return gosprl.collect(CutOff(contexts=2, ends=True), need=3, actions=4, seed=1, out=out)
 
 
 def lake(out):
     return gosprl.collect(gymnasium.make("FrozenLake-v1"), need=3, seed=2, resets="anytime", out=out)
 
 
-RUNS = {"river": river, "maze": maze, "lake": lake}
+def fragile(out):
+    return gosprl.collect(Fragile(gosprl.envs.make("riverswim6")), need=3, seed=3, out=out)
+
+
+RUNS = {"river": river, "maze": maze, "lake": lake, "fragile": fragile}
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ def episodes_of(log):
     return [*found, current] if current else found
 
 
-@pytest.fixture(scope="module", params=["river", "maze", "lake"])
+@pytest.fixture(scope="module", params=["river", "maze", "lake", "fragile"])
 def loaded(request, all_runs, tmp_path_factory):
     run, result = all_runs[request.param]
     root = tmp_path_factory.mktemp("datasets")
@@ -37,10 +37,11 @@ def test_equal_values(loaded):
     data, run, result = loaded
     log = log_of(run)
     expected = episodes_of(log)
+    following = np.where(log["crash"], data.observation_space.n - 1, log["next_state"])
     assert data.total_steps == result.steps
     assert data.total_episodes == len(expected)
     for episode, steps in zip(data.iterate_episodes(), expected, strict=True):
-        assert np.array_equal(episode.observations, np.append(log["state"][steps[0]], log["next_state"][steps]))
+        assert np.array_equal(episode.observations, np.append(log["state"][steps[0]], following[steps]))
         assert np.array_equal(episode.actions, log["action"][steps])
         assert np.array_equal(episode.rewards, log["reward"][steps])
         assert np.array_equal(episode.terminations, log["terminated"][steps])
@@ -58,7 +59,9 @@ def test_metadata(loaded):
     assert said["versions"] == manifest["legs"][-1]["versions"]
     assert said.get("observations") == observations_of(run)
     assert isinstance(data.observation_space, Discrete)
-    assert data.observation_space.n == said["states"]
+    crashed = bool(log_of(run)["crash"].any())
+    assert said.get("crash") == (said["states"] if crashed else None)
+    assert data.observation_space.n == said["states"] + crashed
 
 
 def test_names():
