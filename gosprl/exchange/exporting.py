@@ -175,8 +175,6 @@ def appearing(target: Path, force: bool) -> Iterator[Path]:
         yield temporary
         _sync(temporary)
         check_free(target, force)
-        if not temporary.is_dir():
-            temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, target)
         sync_directory(target.parent)
     except OSError as error:
@@ -185,13 +183,6 @@ def appearing(target: Path, force: bool) -> Iterator[Path]:
     finally:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _umask() -> int:
-    """Return the file mode mask of the process, which can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _sync(path: Path) -> None:
