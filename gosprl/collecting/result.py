@@ -1,9 +1,10 @@
 """Result: what was collected, and how."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,12 @@ class Result:
         states = f"for the {self.states} states discovered" if self.of_discovered else f"{self.states} states"
         return f"{states}, {self.pairs} pairs"
 
+    def export(self, file: "str | os.PathLike[str]", to: str | None = None, **options: Any) -> None:
+        """Write counts and model to a file of another format: see `gosprl.exchange.export` and docs/exchange.md."""
+        from gosprl.exchange.exporting import export
+
+        export(self, file, to, **options)
+
     def __repr__(self) -> str:
         missing = f", {self.missing} samples missing" if self.missing else ""
         lines = [
@@ -181,7 +188,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         steps=record.steps,
         attempts=collector.attempts,
         stop=collector.stop_reason(),
-        counts=_counts(shown, int(live[kept.states].sum())),
+        counts=counts_of(shown, int(live[kept.states].sum())),
         unmet=unmet,
         unreachable=_unreachable(collector, report.given_up, unmet, kept),
         curve=_curve(collector, unmet, num_states),
@@ -202,8 +209,8 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
     )
 
 
-def _counts(model: EmpiricalModel, lives: int) -> NDArray[np.int64]:
-    """[S, A] visits of the live states, without resets."""
+def counts_of(model: EmpiricalModel, lives: int) -> NDArray[np.int64]:
+    """Return the visits [S, A] of the live states of an arranged model, without resets."""
     visits = np.where(model.certain | model.terminal[model.rows.state], 0, model.visits)
     return model.rows.to_dense(visits)[:lives, : model.num_actions - (model.resets == "anytime")]
 
