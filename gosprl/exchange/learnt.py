@@ -265,8 +265,8 @@ def _check_rows(model: EmpiricalModel, row: NDArray[np.int64], lower: Floats, up
     if empty.size or np.any(lower > upper):
         r = int(empty[0] if empty.size else row[np.flatnonzero(lower > upper)[0]])
         raise InputError(
-            f"confidence: the set of (s, a) = {model.rows.pair(r)} has no distribution over the {int(np.sum(row == r))} "
-            f"successors seen: its ends sum to {low[r]:.9g} and {high[r]:.9g}"
+            f"confidence: the set of (s, a) = {model.rows.pair(r)} has no distribution over the successors "
+            f"seen: its ends sum to {low[r]:.9g} and {high[r]:.9g}"
         )
 
 
@@ -355,6 +355,8 @@ def _rewards(
 ) -> dict[str, tuple[Floats, Floats, Floats]]:
     step = ~(model.certain | model.terminal[model.rows.state])
     rewards = {"steps": _same(np.append(step.astype(float), np.zeros(int(unknown))))}
+    if model.resets == "anytime":
+        rewards["cost"] = _same(np.append(model.costs(), np.zeros(int(unknown))))
     if not np.any(model.reward_sq):
         return rewards
     mean = np.where(step, model.reward_sum / np.maximum(1, model.visits), 0.0)
@@ -387,7 +389,7 @@ def _reward_ends(
     width = high - low
     scaled = (total - low * visits) / width
     scaled_squares = (squares - 2 * low * total + low**2 * visits) / width**2
-    streams = np.exp(row_logarithms(model)) if unlimited(model) else float(model.num_pairs_bound or len(visits))
+    streams: Any = np.exp(row_logarithms(model)) if unlimited(model) else model.num_pairs_bound or len(visits)
     ends = mean_intervals(
         visits, np.clip(scaled, 0, visits), np.maximum(scaled_squares, 0), family.delta, family.scale, streams
     )
@@ -421,8 +423,9 @@ def _notes(
         ]
     if hidden:
         notes.append(
-            f"{hidden} pairs were never visited: they lead to the absorbing state labelled unknown. Anything may happen "
-            "after them: to bound a probability from above, or expected steps from below, ask for F (goal | unknown)"
+            f"{hidden} pairs were never visited: they lead to the absorbing state labelled unknown. Anything may "
+            "happen after them: to bound a probability from above, or expected steps from below, ask for "
+            "F (goal | unknown)"
         )
     if raised and not point:
         notes.append(f"{raised} lower ends of 0 were raised to {TINY:g}, as model checkers need positive ones")
@@ -433,6 +436,8 @@ def _notes(
         )
         notes.append(f"reward: means of the rewards seen, {what}")
     notes.append("steps: 1 for each step of the system, 0 for resets; bounds on time count resets as well")
+    if "cost" in rewards:
+        notes.append(f"cost: 1 for each step, {model.reset_cost:g} for each reset that is chosen")
     if list(model.actions) != list(range(len(model.actions))):
         notes += [f"action a{a}: {one_line(action)}" for a, action in enumerate(model.actions)]
     return notes

@@ -98,6 +98,7 @@ class Given:
     entry_succ: list[int] = field(default_factory=list)
     entry_prob: list[float] = field(default_factory=list)
     states: int = 0
+    chain: bool = False  # whether it is a Markov chain, without choices
     labels: dict[str, list[int]] = field(default_factory=dict)
     rewards: dict[str, dict[int, float]] = field(default_factory=dict)  # by choice, where it is not 0
     state_rewards: dict[str, dict[int, float]] = field(default_factory=dict)
