@@ -44,7 +44,10 @@ def read_environment(env: "gymnasium.Env[Any, Any]", start: int | None) -> tuple
             f"env: expected a Gymnasium environment with a table P, or the table itself, got {type(env).__name__}"
         )
     name = type(inner).__name__ if inner.spec is None else inner.spec.id
-    if not isinstance(table := getattr(inner, "P", None), Mapping):
+    table = getattr(inner, "P", None)
+    if table is None and env.has_wrapper_attr("P"):  # a wrapper may publish it
+        table = env.get_wrapper_attr("P")
+    if not isinstance(table, Mapping | Sequence) or isinstance(table, str):
         raise InputError(
             f"env: expected an environment with a table P of its transitions, as the toy-text ones have, but {name} "
             "has none"
