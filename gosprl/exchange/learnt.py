@@ -30,7 +30,6 @@ from gosprl import _checks
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.model.states import CRASH
 from gosprl.sets.intervals import Confidence, row_logarithms, unlimited
 
 Floats = NDArray[np.float64]
@@ -300,7 +299,7 @@ def _labels(
         groups["undersampled"] = _undersampled(model, np.flatnonzero(kinds == "live"), need)
     if unknown:
         groups["unknown"] = np.array([S])
-    observed = {s: states[s] for s in range(S) if kinds[s] in ("live", "final") and states.key(s) is not CRASH}
+    observed = {} if not more else {s: states[s] for s in range(S) if kinds[s] in ("live", "final")}
     for name, chosen in (more or {}).items():
         _check_name(name, RESERVED)
         if callable(chosen):

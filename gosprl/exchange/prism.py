@@ -6,8 +6,6 @@
     model1.trew     # Reward structure "steps", "states choices entries", then "s choice s_next reward"
     README.txt      what a reader has to know: older versions of PRISM refuse comments in the first three files
 
-    prism -importmodel model.all -pf 'Rminmin=? [F "goal"]'
-
 In the language (`.prism`, for small models) notes are comments, and a state is the value of the variable s.
 """
 

@@ -279,12 +279,13 @@ class TabularMDP:
         terminals: str = "reset",
         name: str | None = None,
     ) -> "TabularMDP":
-        """Build the MDP of a Gymnasium toy-text environment, with its mean rewards.
+        """Build the MDP of a Gymnasium environment that publishes its table `P`, with its mean rewards.
 
         Parameters
         ----------
         env
-            The environment, wrapped or not, or its table `env.unwrapped.P`.
+            The environment, wrapped or not, or its table `P`: {state: {action: [(p, s_next, reward, terminated)]}},
+            where lists may take the place of dicts. The environment itself or a wrapper has it.
         start
             The starting state. By default the one in which the environment starts, and 0 with a table. An environment
             that starts at random needs it.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import stormpy
-from random_mdps import random_mdp
+from decorated import decorated, same
 from storm_oracle import known_values
 
 import gosprl
@@ -32,28 +32,6 @@ state 1 [0] goal
 \taction a0 [2]
 \t\t1 : 1
 """
-
-
-def decorated(seed, states=7, actions=3):
-    """A random MDP with some pairs missing, rewards and labels."""
-    rng = np.random.default_rng(seed)
-    P = random_mdp(rng, states, actions).dense()
-    P[2, 1] = P[4, 0] = 0
-    mdp = TabularMDP(P, 3, rewards=rng.normal(size=(states, actions)))
-    mdp.labels = {"goal": (1, 4), "other": (0,)}
-    return mdp
-
-
-def same(a, b):
-    assert a.rows.same(b.rows)
-    assert a.start == b.start
-    assert a.labels == b.labels
-    np.testing.assert_array_equal(a.ptr, b.ptr)
-    np.testing.assert_array_equal(a.succ, b.succ)
-    np.testing.assert_array_equal(a.prob, b.prob)
-    assert (a.rewards is None) == (b.rewards is None)
-    if a.rewards is not None:
-        np.testing.assert_array_equal(a.rewards, b.rewards)
 
 
 @pytest.mark.parametrize("seed", range(5))

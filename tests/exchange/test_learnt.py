@@ -204,3 +204,45 @@ def test_endings_cost_no_step_for_storm(tmp_path):
     formula = 'F "goal" | "unknown"' if "unknown" in built.labeling.get_labels() else 'F "goal"'
     theirs = answer(built, f'R{{"steps"}}min=? [{formula}]', "COOPERATIVE")
     assert theirs == pytest.approx(ours[model.states.reset], rel=SAME)
+
+
+def test_resets_that_can_be_chosen_have_a_cost(tmp_path):
+    lake = gymnasium.make("FrozenLake-v1")
+    result = gosprl.collect(lake, 3, seed=0, max_steps=3000, resets="anytime", reset_cost=2.5)
+    mdp = learnt(result.model, need=3)
+    live = [r for r in range(mdp.first[16]) if mdp.actions[r] == "reset"]
+    assert len(live) == 16
+    assert {mdp.rewards["cost"][0][r] for r in live} == {2.5}
+    assert {mdp.rewards["steps"][0][r] for r in live} == {0.0}
+    drn.write(mdp, tmp_path / "x.drn")
+    assert "2.5 for each reset that is chosen" in (tmp_path / "x.drn").read_text()
+    assert "cost" in storm(tmp_path / "x.drn").reward_models
+
+
+@pytest.mark.parametrize("confidence", ["kl", "bernstein"])
+def test_candidates_that_were_not_seen_are_left_out(confidence):
+    model = EmpiricalModel.from_transitions(
+        [0] * 40, [0] * 40, [1, 2] * 20, states=4, actions=1, successors=lambda s, a: [0, 1, 2, 3]
+    )
+    mdp = learnt(model, confidence=confidence)
+    succ, lower, upper = row(mdp, 0, 0)
+    assert succ == [1, 2]
+    assert lower.sum() <= 1 <= upper.sum()
+    assert np.all((lower > 0) & (lower <= 0.5) & (upper >= 0.5))
+
+
+def test_states_that_are_discovered_are_named_by_their_observation(tmp_path):
+    class Walk:
+        def reset(self, seed=None, options=None):
+            self.x = 0
+            return (self.x, "a"), {}
+
+        def step(self, action):
+            self.x = max(0, min(3, self.x + 2 * action - 1))
+            return (self.x, "a"), 0.0, False, False, {}
+
+    result = gosprl.collect(Walk(), 4, actions=2, seed=0)
+    mdp = learnt(result.model, labels={"end": lambda seen: seen[0] == 3})
+    assert [mdp.names[s] for s in mdp.labels["end"]] == ["(3, 'a')"]
+    drn.write(mdp, tmp_path / "x.drn")
+    assert answer(storm(tmp_path / "x.drn"), 'R{"steps"}min=? [F "end"]', "ROBUST") == pytest.approx(3, rel=1e-9)

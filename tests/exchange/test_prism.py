@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import stormpy
+from decorated import decorated, same
 from storm_oracle import known_values
 
 import gosprl
 from gosprl import InputError, TabularMDP
 from gosprl.exchange import prism
 from gosprl.exchange.learnt import learnt
-from tests.exchange.test_drn import decorated, same
 
 TRA = "2 3 4\n0 0 0 0.25 a0\n0 0 1 0.75 a0\n0 1 1 1 a1\n1 0 1 1 a0\n"
 LAB = '0="init" 1="deadlock" 2="goal"\n0: 0\n1: 2\n'

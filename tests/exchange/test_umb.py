@@ -9,12 +9,12 @@ import gymnasium
 import numpy as np
 import pytest
 import stormpy
+from decorated import decorated, same
 from storm_oracle import known_values
 
 import gosprl
 from gosprl import InputError, TabularMDP
 from gosprl.exchange import umb
-from tests.exchange.test_drn import decorated, same
 
 
 def repacked(source, target, change):
