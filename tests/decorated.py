@@ -26,3 +26,21 @@ def same(a, b):
     assert (a.rewards is None) == (b.rewards is None)
     if a.rewards is not None:
         np.testing.assert_array_equal(a.rewards, b.rewards)
+
+
+def damaged(data, rng):
+    """Bytes with a few changed, cut or repeated."""
+    data = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        i = int(rng.integers(len(data)))
+        kind = rng.integers(4)
+        if kind == 0:
+            data[i] = rng.integers(256)
+        elif kind == 1:
+            del data[i : i + int(rng.integers(1, 9))]
+        elif kind == 2:
+            data[i:i] = data[max(0, i - 9) : i]
+        else:
+            data[i:i] = bytes(rng.choice(list(b"0123456789-[]: \n.e/@"), 3).tolist())
+        data = data or bytearray(b"0")
+    return bytes(data)

@@ -187,9 +187,8 @@ class _Parser:
         if words:
             self.lines.fail("an action: its name and [rewards]", " ".join(words))
         for structure, value in zip(self.structures, values, strict=False):
-            given.rewards.setdefault(structure, {})
             if value:
-                given.rewards[structure][len(given.choice_state)] = value
+                given.rewards.setdefault(structure, {})[len(given.choice_state)] = value
         given.choice_state.append(given.states - 1)
         given.choice_action.append("" if name == "__NOLABEL__" else name)
         self.targets = set()
@@ -211,6 +210,8 @@ class _Parser:
     def _end(self) -> None:
         self._end_choices()
         given = self.given
+        for name in self.structures:  # those without an entry are 0 everywhere
+            given.rewards.setdefault(name, {})
         for field, number in (("@nr_states", given.states), ("@nr_choices", len(given.choice_state))):
             if self.claimed.get(field, number) != number:
                 self.lines.fail(f"{self.claimed[field]} by {field}: the file is cut off or damaged", number)

@@ -139,11 +139,10 @@ def _check_kind(path: Path, index: dict[str, Any]) -> None:
             f"{path.name}, index.json: expected an MDP or a Markov chain in discrete time, got time {time!r:.40} and "
             f"{players!r:.40} players"
         )
-    kind = system.get("branch-probability-type") or {}
-    if "interval" in str(kind.get("type", "")):
-        raise InputError(
-            f"{path.name}: expected probabilities: a TabularMDP has no intervals, got {kind['type']!r:.80}"
-        )
+    kind = system.get("branch-probability-type")
+    kind = kind.get("type") if isinstance(kind, dict) else kind
+    if "interval" in str(kind):
+        raise InputError(f"{path.name}: expected probabilities: a TabularMDP has no intervals, got {kind!r:.80}")
 
 
 def _given(path: Path, umb: Any) -> Given:

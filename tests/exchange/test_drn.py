@@ -1,9 +1,11 @@
 """DRN: Storm reads what is written; round trips keep every bit; files of others are refused with line and reason."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import stormpy
-from decorated import decorated, same
+from decorated import damaged, decorated, same
 from storm_oracle import known_values
 
 import gosprl
@@ -111,6 +113,14 @@ def test_every_cut_is_refused_or_read_whole(tmp_path):
     for end in range(len(whole)):
         (tmp_path / "x.drn").write_text(whole[:end])
         with pytest.raises(InputError):
+            TabularMDP.from_drn(tmp_path / "x.drn")
+
+
+def test_damaged_bytes_are_refused_or_read(tmp_path):
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        (tmp_path / "x.drn").write_bytes(damaged(GOOD.encode(), rng))
+        with contextlib.suppress(InputError):
             TabularMDP.from_drn(tmp_path / "x.drn")
 
 

@@ -1,14 +1,16 @@
 """PRISM's explicit files and language: round trips, Storm's answers, and bad files with line and reason."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import stormpy
-from decorated import decorated, same
+from decorated import damaged, decorated, same
 from storm_oracle import known_values
 
 import gosprl
 from gosprl import InputError, TabularMDP
-from gosprl.exchange import prism
+from gosprl.exchange import drn, prism, umb
 from gosprl.exchange.learnt import learnt
 
 TRA = "2 3 4\n0 0 0 0.25 a0\n0 0 1 0.75 a0\n0 1 1 1 a1\n1 0 1 1 a0\n"
@@ -73,12 +75,45 @@ def test_files_of_an_interval_model(tmp_path):
     prism.write(mdp, tmp_path / "model")
     lines = (tmp_path / "model" / "model.tra").read_text().splitlines()
     assert lines[0] == f"{mdp.num_states} {mdp.num_rows} {len(mdp.succ)}"
-    entry = lines[1].split()
-    assert entry[:3] == ["0", "0", str(mdp.succ[0])]
-    assert entry[3] == f"[{mdp.lower[0].item()!r},{mdp.upper[0].item()!r}]"
+    entries = [line.split() for line in lines[1:]]
+    assert [int(entry[2]) for entry in entries] == mdp.succ.tolist()
+    ends = [[float(end) for end in entry[3].strip("[]").split(",")] for entry in entries]
+    assert ends == np.stack([mdp.lower, mdp.upper], axis=1).tolist()
+    row = np.repeat(np.arange(mdp.num_rows), np.diff(mdp.ptr))
+    state = np.repeat(np.arange(mdp.num_states), np.diff(mdp.first))
+    assert [(int(s), int(c)) for s, c, *_ in entries] == [(state[r], r - mdp.first[state[r]]) for r in row]
+    assert [entry[4] for entry in entries] == [mdp.actions[r] for r in row]
     assert "promise: " in (tmp_path / "model" / "README.txt").read_text()
     with pytest.raises(InputError, match=r"model\.tra, line 2: expected a probability: a TabularMDP has no intervals"):
         TabularMDP.from_prism(tmp_path / "model")
+
+
+def test_point_estimates_give_the_same_answers_in_all_formats(tmp_path):
+    model = gosprl.collect(decorated(0), 20, seed=0).model
+    options = {"labels": {"goal": [1, 4]}, "point": True}
+    prism.write(model, tmp_path / "model", **options)
+    drn.write(model, tmp_path / "m.drn", **options)
+    umb.write(model, tmp_path / "m.umb", **options)
+    steps = stormpy.parse_property('R{"steps"}min=? [F "goal"]')
+    theirs = storm_steps(tmp_path / "model")
+    for built in (
+        stormpy.build_model_from_drn(str(tmp_path / "m.drn")),
+        stormpy.build_model_from_umb(str(tmp_path / "m.umb")),
+    ):
+        np.testing.assert_array_equal(list(stormpy.model_checking(built, steps).get_value_vector()), theirs)
+    P = model.dense()
+    np.testing.assert_allclose(theirs, known_values(P, np.ones(P.shape[:2]), [1, 4]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["tra", "lab", "sta", "srew", "trew"])
+def test_damaged_bytes_are_refused_or_read(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    good = {"tra": TRA, "lab": LAB, "sta": STA, "srew": SREW, "trew": TREW}[kind]
+    for _ in range(200):
+        write(tmp_path)
+        (tmp_path / f"m.{kind}").write_bytes(damaged(good.encode(), rng))
+        with contextlib.suppress(InputError):
+            TabularMDP.from_prism(tmp_path)
 
 
 def test_a_directory_with_files_in_it_is_left_alone(tmp_path):

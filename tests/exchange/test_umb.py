@@ -1,6 +1,7 @@
 """UMB by umbi: round trips, Storm's answers, and bad files."""
 
 import builtins
+import contextlib
 import io
 import json
 import tarfile
@@ -9,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 import stormpy
-from decorated import decorated, same
+from decorated import damaged, decorated, same
 from storm_oracle import known_values
 
 import gosprl
@@ -115,6 +116,22 @@ def test_missing_and_damaged_parts_are_refused(part, tmp_path):
             tmp_path / "good.umb", tmp_path / "x.umb", lambda name, d, change=change: change(d) if name == part else d
         )
         with pytest.raises(InputError, match=r"x\.umb"):
+            TabularMDP.from_umb(tmp_path / "x.umb")
+
+
+def test_damaged_bytes_are_refused_or_read(tmp_path):
+    decorated(0).to_umb(tmp_path / "good.umb")
+    with tarfile.open(tmp_path / "good.umb") as archive:
+        parts = archive.getnames()
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        part = parts[rng.integers(len(parts))]
+        repacked(
+            tmp_path / "good.umb",
+            tmp_path / "x.umb",
+            lambda name, data, part=part: damaged(data, rng) if name == part and data else data,
+        )
+        with contextlib.suppress(InputError):
             TabularMDP.from_umb(tmp_path / "x.umb")
 
 
