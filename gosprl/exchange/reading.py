@@ -120,11 +120,12 @@ class Given:
         order = order[prob[order] > 0]
         _keep_bits(mdp, prob[order])
         if name is not None:
-            by_choice = np.zeros(len(state))
+            by_choice, by_state = np.zeros(len(state)), np.zeros(self.states)
             for i, value in self.rewards.get(name, {}).items():
-                by_choice[i] += value
+                by_choice[i] = value
             for s, value in self.state_rewards.get(name, {}).items():
-                by_choice[state == s] += value
+                by_state[s] = value
+            by_choice += by_state[state]
             mdp.rewards = by_choice[np.lexsort((action, state))]
         mdp.labels = {label: tuple(sorted(states)) for label, states in self.labels.items() if label != "init"}
         return mdp
