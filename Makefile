@@ -65,6 +65,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.reach
 	$(BIN)/python -m evidence.samples
+	$(BIN)/python -m evidence.exchange
 	$(BIN)/python -m evidence.rivals
 	$(BIN)/python -m evidence.picture
 

@@ -18,6 +18,8 @@ from gosprl.mdp.parts import Parts, as_blocks, join
 from gosprl.mdp.toy_text import Table, read_environment, read_table
 
 if TYPE_CHECKING:
+    import os
+
     import gymnasium
 
 NOISES = {"none": "none", "bernoulli": "bernoulli"}
@@ -58,6 +60,8 @@ class TabularMDP:
         As given.
     made_by
         (name, parameters) with which `gosprl.envs.make` made it; None: it was made otherwise, or changed.
+    labels
+        {name: states}, for model checkers; as read from a file, else empty.
 
     Raises
     ------
@@ -85,6 +89,7 @@ class TabularMDP:
         self.name = name
         self.map = None if map is None else tuple(map)
         self.made_by: tuple[str, dict[str, Any]] | None = None
+        self.labels: dict[str, tuple[int, ...]] = {}
         self._times: NDArray[np.float64] | None = None  # [S, S], once computed
         self._diameters: NDArray[np.float64] | None = None  # [S], once computed
         self._components: NDArray[np.int64] | None = None  # [S], once computed
@@ -274,12 +279,13 @@ class TabularMDP:
         terminals: str = "reset",
         name: str | None = None,
     ) -> "TabularMDP":
-        """Build the MDP of a Gymnasium toy-text environment, with its mean rewards.
+        """Build the MDP of a Gymnasium environment that publishes its table `P`, with its mean rewards.
 
         Parameters
         ----------
         env
-            The environment, wrapped or not, or its table `env.unwrapped.P`.
+            The environment, wrapped or not, or its table `P`: {state: {action: [(p, s_next, reward, terminated)]}},
+            where lists may take the place of dicts. The environment itself or a wrapper has it.
         start
             The starting state. By default the one in which the environment starts, and 0 with a table. An environment
             that starts at random needs it.
@@ -307,6 +313,83 @@ class TabularMDP:
             actions=given.actions,
             name=default if name is None else name,
         )
+
+    @classmethod
+    def from_drn(cls, file: "str | os.PathLike[str]", *, rewards: str | None = None) -> "TabularMDP":
+        """Read an MDP from a file in Storm's DRN format.
+
+        Parameters
+        ----------
+        file
+            The file; its type is MDP or DTMC, its values are points, not intervals.
+        rewards
+            The reward structure to take; by default `reward`, or the only one besides `steps`.
+
+        Raises
+        ------
+        InputError
+            The file is not such an MDP; the message names the line.
+        """
+        from gosprl.exchange import drn
+
+        return drn.read(file, rewards=rewards)
+
+    @classmethod
+    def from_prism(cls, *files: "str | os.PathLike[str]", rewards: str | None = None) -> "TabularMDP":
+        """Read an MDP from PRISM's explicit files.
+
+        Parameters
+        ----------
+        *files
+            A directory with one `.tra` file and others beside it; or the files `.tra`, `.sta`, `.lab`, `.srew`,
+            `.trew`, of which only the first is needed.
+        rewards
+            As in `from_drn`.
+
+        Raises
+        ------
+        InputError
+            The files are not such an MDP; the message names file and line.
+        """
+        from gosprl.exchange import prism
+
+        return prism.read(*files, rewards=rewards)
+
+    @classmethod
+    def from_umb(cls, file: "str | os.PathLike[str]", *, rewards: str | None = None) -> "TabularMDP":
+        """Read an MDP from a file in the Unified Markov Binary format; needs `pip install gosprl[umb]`.
+
+        Parameters
+        ----------
+        file, rewards
+            As in `from_drn`.
+
+        Raises
+        ------
+        InputError
+            The file is not such an MDP, or the package umbi is missing.
+        """
+        from gosprl.exchange import umb
+
+        return umb.read(file, rewards=rewards)
+
+    def to_drn(self, file: "str | os.PathLike[str]") -> None:
+        """Write the MDP to a file in Storm's DRN format, with its rewards and labels."""
+        from gosprl.exchange import drn
+
+        drn.write(self, file)
+
+    def to_prism(self, path: "str | os.PathLike[str]") -> None:
+        """Write the MDP to a new directory of PRISM's explicit files, or to a `.prism` file in its language."""
+        from gosprl.exchange import prism
+
+        prism.write(self, path)
+
+    def to_umb(self, file: "str | os.PathLike[str]") -> None:
+        """Write the MDP to a file in the Unified Markov Binary format; needs `pip install gosprl[umb]`."""
+        from gosprl.exchange import umb
+
+        umb.write(self, file)
 
     def _row_rewards(self, rewards: ArrayLike) -> NDArray[np.float64]:
         means = _checks.floats("rewards", rewards)

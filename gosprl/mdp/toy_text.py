@@ -1,6 +1,6 @@
 """Tables of Gymnasium's toy-text environments: {state: {action: [(p, s_next, reward, terminated), ...]}}."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from gosprl.mdp.parts import Entries
 if TYPE_CHECKING:
     import gymnasium
 
+SHAPE = "{state: {action: [(p, s_next, reward, terminated), ...]}}"
 Table = Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]]
 
 
@@ -26,7 +27,7 @@ class ToyText(NamedTuple):
     actions: int
 
 
-def read_environment(env: "gymnasium.Env[Any, Any]", start: int | None) -> tuple[Table, int, str]:
+def read_environment(env: "gymnasium.Env[Any, Any]", start: int | None) -> tuple[Any, int, str]:
     """Return the table of an environment, the start and a name.
 
     Parameters
@@ -44,7 +45,10 @@ def read_environment(env: "gymnasium.Env[Any, Any]", start: int | None) -> tuple
             f"env: expected a Gymnasium environment with a table P, or the table itself, got {type(env).__name__}"
         )
     name = type(inner).__name__ if inner.spec is None else inner.spec.id
-    if not isinstance(table := getattr(inner, "P", None), Mapping):
+    table: Any = getattr(inner, "P", None)
+    if table is None and env.has_wrapper_attr("P"):  # a wrapper may publish it
+        table = env.get_wrapper_attr("P")
+    if not isinstance(table, Mapping | Sequence) or isinstance(table, str):
         raise InputError(
             f"env: expected an environment with a table P of its transitions, as the toy-text ones have, but {name} "
             "has none"
@@ -62,6 +66,28 @@ def _only_start(inner: Any, name: str) -> int:
     return int(possible[0])
 
 
+def _outcomes(table: Any) -> Iterator[tuple[Any, Any, Any, Any, Any, bool]]:
+    """Yield (s, a, s_next, p, reward, terminated) of all outcomes; states and actions may be keys or positions."""
+    for s, actions in _numbered(table):
+        for a, outcomes in _numbered(actions):
+            for _, outcome in _numbered(outcomes):
+                try:
+                    p, s_next, r, done = outcome
+                except (TypeError, ValueError):
+                    raise InputError(
+                        f"env: expected a table {SHAPE}, got {outcome!r:.80} for state {s}, action {a}"
+                    ) from None
+                yield s, a, s_next, p, r, bool(done)
+
+
+def _numbered(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return part.items()
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        return enumerate(part)
+    raise InputError(f"env: expected a table {SHAPE}, got {part!r:.80} in it")
+
+
 def read_table(table: Table, start: int, terminals: str) -> ToyText:
     """Return the MDP of a table.
 
@@ -74,15 +100,15 @@ def read_table(table: Table, start: int, terminals: str) -> ToyText:
     terminals
         `"reset"` or `"keep"`, see `TabularMDP.from_gymnasium`.
     """
-    entries = [
-        (s, a, s_next, p, r, bool(done))
-        for s, actions in table.items()
-        for a, outcomes in actions.items()
-        for p, s_next, r, done in outcomes
-    ]
+    entries = list(_outcomes(table))
     if not entries:
-        raise InputError("env: expected a table {state: {action: [(p, s_next, reward, terminated), ...]}}, got {}")
+        raise InputError(f"env: expected a table {SHAPE}, got {{}}")
     s, a, s_next, p, r, done = (np.array(column) for column in zip(*entries, strict=True))
+    s, a, s_next = (
+        _checks.integers("env: table", part, 0, 2**31 - 1, what)
+        for part, what in ((s, "states"), (a, "actions"), (s_next, "next states"))
+    )
+    p, r = _checks.floats("env: table", p), _checks.floats("env: table", r)
     S = int(max(s.max(), s_next.max())) + 1
     if _checks.choice("terminals", terminals, {"reset": True, "keep": False}):
         _checks.index("start", start, S, "a state")

@@ -187,3 +187,61 @@ def test_what_has_no_table_is_named():
         TabularMDP.from_gymnasium("FrozenLake-v1")
     with pytest.raises(gosprl.InputError, match=r"^env: expected a Gymnasium environment .* got list$"):
         TabularMDP.from_gymnasium([table("FrozenLake-v1")])
+
+
+class Own(gym.Env):
+    """A custom environment with a table, as a dict or as lists, and no spec."""
+
+    observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+
+    def __init__(self, lists=False):
+        rows = [[[(0.5, 0, 1.0, False), (0.5, 1, 0.0, False)], [(1.0, 1, 2.0, False)]], [[(1.0, 0, 0.0, False)]]]
+        self.P = rows if lists else {s: dict(enumerate(actions)) for s, actions in enumerate(rows)}
+
+
+class Publishing(gym.Wrapper):
+    """A wrapper that publishes a table of what it makes of an environment without one."""
+
+    @property
+    def P(self):
+        return Own().P
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        Own(),
+        Own(lists=True),
+        gym.wrappers.TimeLimit(gym.wrappers.OrderEnforcing(Own()), 5),
+        gym.wrappers.TimeLimit(Publishing(gym.make("CartPole-v1")), 5),
+    ],
+)
+def test_any_environment_that_publishes_its_table(env):
+    mdp = TabularMDP.from_gymnasium(env, start=0)
+    np.testing.assert_array_equal(mdp.dense(), [[[0.5, 0.5], [0, 1]], [[1, 0], [0, 0]]])
+    np.testing.assert_array_equal(mdp.rewards, [0.5, 2, 0])
+
+
+def test_an_environment_that_does_not_say_where_it_starts_needs_start():
+    with pytest.raises(gosprl.InputError, match=r"start: expected a state, as Own has no initial_state_distrib"):
+        TabularMDP.from_gymnasium(Own())
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {0: {0: [(1.0, 0, 0.0)]}},
+        {0: {0: [1.0]}},
+        {0: {0: 3}},
+        {0: 3},
+        {0: "ab"},
+        {0: {0: [(1.0, "a", 0.0, False)]}},
+        {0: {0: [(1.0, -1, 0.0, False)]}},
+        {0: {0: [(1.0, 0.5, 0.0, False)]}},
+        {0: {"left": [(1.0, 0, 0.0, False)]}},
+        {0: {0: [("p", 0, 0.0, False)]}},
+    ],
+)
+def test_a_table_of_another_shape_is_refused(table):
+    with pytest.raises(gosprl.InputError, match=r"^env: "):
+        TabularMDP.from_gymnasium(table)

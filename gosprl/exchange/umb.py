@@ -1,0 +1,186 @@
+"""The Unified Markov Binary format, which PRISM, Storm and others read, by its library umbi (`gosprl[umb]`).
+
+Rewards can be intervals there: NAME_interval, beside NAME_lower, NAME and NAME_upper as in the other formats. The notes
+are the comment in the data about the model.
+"""
+
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gosprl import _checks
+from gosprl.errors import InputError
+from gosprl.exchange.learnt import IntervalMDP, as_interval_mdp
+from gosprl.exchange.reading import Given
+from gosprl.exchange.replacing import new_file
+from gosprl.mdp.tabular import TabularMDP
+
+BYTES = 100  # memory per byte, and for bit vectors per bit, while a file is read, at most
+SIZES = ("#states", "#choices", "#branches", "#choice-actions", "#branch-actions", "#players", "#observations")
+INDEX = 10_000_000  # bytes of index.json at most
+
+
+def _umbi() -> Any:
+    try:
+        import umbi
+    except ImportError:
+        raise InputError("umb: the package umbi reads and writes this format: pip install gosprl[umb]") from None
+    return umbi
+
+
+def write(model: Any, file: "str | os.PathLike[str]", **options: Any) -> None:
+    """Write a model to a UMB file, which appears when it is complete.
+
+    Parameters
+    ----------
+    model, options
+        As in `gosprl.exchange.learnt.as_interval_mdp`: delta, labels, need, point, confidence, reward_range.
+    file
+        The file.
+    """
+    umbi = _umbi()
+    mdp = as_interval_mdp(model, **options)
+    system = _system(umbi, mdp)
+    with new_file(file) as temporary:
+        umbi.ats.write(system, str(temporary))
+
+
+def _system(umbi: Any, mdp: IntervalMDP) -> Any:
+    """Return the transition system of umbi."""
+    from gosprl import __version__
+
+    system = umbi.ats.ExplicitAts()
+    system.num_players = 1
+    system.model_info = umbi.ats.ModelInfo(name="gosprl", version=__version__, comment="\n".join(mdp.notes))
+    for _ in range(mdp.num_states):
+        system.add_state()
+    system.set_initial_states([mdp.initial])
+    names = sorted(set(mdp.actions), key=lambda name: (len(name), name))
+    system.num_choice_actions, system.choice_action_to_name = len(names), names
+    number = {name: i for i, name in enumerate(names)}
+    interval = umbi.datatypes.Interval
+    succ, lower, upper = mdp.succ.tolist(), mdp.lower.tolist(), mdp.upper.tolist()
+    ptr = mdp.ptr.tolist()
+    for r, s in enumerate(np.repeat(np.arange(mdp.num_states), np.diff(mdp.first)).tolist()):
+        choice = system.add_state_choice(s)
+        choice.action = number[mdp.actions[r]]
+        for j in range(ptr[r], ptr[r + 1]):
+            choice.add_branch(succ[j], lower[j] if mdp.point else interval(lower[j], upper[j]))
+    for name, states in mdp.labels.items():
+        if name != "init":
+            holds = np.zeros(mdp.num_states, dtype=bool)
+            holds[states] = True
+            system.add_ap_annotation(name).set_state_values(holds.tolist())
+    for name, values in mdp.single_rewards().items():
+        system.add_reward_annotation(name).set_choice_values(values.tolist())
+    for name, (low, _, high) in mdp.rewards.items():
+        if not mdp.point and not np.array_equal(low, high):
+            ends = [interval(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+            system.add_reward_annotation(f"{name}_interval").set_choice_values(ends)
+    return system
+
+
+def read(file: "str | os.PathLike[str]", *, rewards: str | None = None) -> TabularMDP:
+    """Return the MDP of a UMB file; see `TabularMDP.from_umb`.
+
+    Parameters
+    ----------
+    file
+        The file.
+    rewards
+        The reward structure to take.
+    """
+    umbi, path = _umbi(), Path(file)
+    index = _checked_index(path)
+    _check_kind(path, index)
+    try:
+        return _given(path, umbi.umb.read(str(path))).to_mdp(rewards)
+    except InputError:
+        raise
+    except Exception as error:  # umbi checks with assertions and errors of many types
+        raise InputError(f"{path.name}: expected a UMB file, but it is damaged: {error!r:.200}") from None
+
+
+def _checked_index(path: Path) -> dict[str, Any]:
+    """Return index.json, after comparing the sizes that it claims with the bytes that are there."""
+    if not path.is_file():
+        raise InputError(f"file: expected a file, but there is none at {str(path)!r:.200}")
+    total, text = 0, b""
+    try:
+        with tarfile.open(path, mode="r:*") as archive:
+            for member in archive:
+                total += max(0, member.size)
+                _checks.memory(f"file: {path.name}, {total} bytes unpacked,", BYTES * total, "take a smaller model")
+                if member.name == "index.json" and member.isfile() and member.size <= INDEX:
+                    opened = archive.extractfile(member)
+                    text = b"" if opened is None else opened.read()
+        index = json.loads(text)
+        system = index["transition-system"]
+        sizes = {name: int(system.get(name, 0)) for name in SIZES}
+    except InputError:
+        raise
+    except Exception as error:  # a foreign file fails in many ways, and a damaged archive in more
+        raise InputError(f"{path.name}: expected a UMB file, a tar archive with index.json: {error!r:.200}") from None
+    for name, size in sizes.items():
+        if not 0 <= size <= 8 * total:
+            raise InputError(f"{path.name}, index.json: expected {name} that fit into {total} bytes, got {size}")
+    return dict(index)
+
+
+def _check_kind(path: Path, index: dict[str, Any]) -> None:
+    system = index["transition-system"]
+    time, players = system.get("time"), system.get("#players", 0)
+    if time != "discrete" or players not in (0, 1) or system.get("#observations", 0):
+        raise InputError(
+            f"{path.name}, index.json: expected an MDP or a Markov chain in discrete time, got time {time!r:.40} and "
+            f"{players!r:.40} players"
+        )
+    kind = system.get("branch-probability-type")
+    kind = kind.get("type") if isinstance(kind, dict) else kind
+    if "interval" in str(kind):
+        raise InputError(f"{path.name}: expected probabilities: a TabularMDP has no intervals, got {kind!r:.80}")
+
+
+def _given(path: Path, umb: Any) -> Given:
+    system = umb.index.transition_system
+    given = Given(path.name, states=system.num_states)
+    S, C = system.num_states, system.num_choices
+    of_state = list(range(S + 1)) if umb.state_to_choices is None else umb.state_to_choices
+    of_choice = list(range(C + 1)) if umb.choice_to_branches is None else umb.choice_to_branches
+    given.choice_state = np.repeat(np.arange(S), np.diff(of_state)).tolist()
+    given.entry_choice = np.repeat(np.arange(C), np.diff(of_choice)).tolist()
+    given.entry_succ = [int(target) for target in umb.branch_to_target]
+    ones = [1.0] * len(given.entry_succ)
+    given.entry_prob = ones if umb.branch_to_probability is None else [float(p) for p in umb.branch_to_probability]
+    if umb.choice_to_choice_action is None or umb.choice_action_to_string is None:
+        given.choice_action = [""] * C
+    else:
+        given.choice_action = [umb.choice_action_to_string[a] for a in umb.choice_to_choice_action]
+    sizes = (len(given.choice_state), len(given.choice_action), len(given.entry_choice), len(given.entry_succ))
+    if sizes != (C, C, system.num_branches, system.num_branches) or len(given.entry_prob) != system.num_branches:
+        raise InputError(f"{path.name}: expected {C} choices and {system.num_branches} branches, got {sizes}")
+    if len(set(zip(given.entry_choice, given.entry_succ, strict=True))) != len(given.entry_succ):
+        raise InputError(f"{path.name}: expected each next state once in a choice")
+    if given.entry_succ and not 0 <= min(given.entry_succ) <= max(given.entry_succ) < S:
+        raise InputError(f"{path.name}: expected next states below {S}, got {max(given.entry_succ)}")
+    given.labels["init"] = [s for s, initial in enumerate(umb.state_is_initial) if initial]
+    for name, places in (umb.annotations or {}).get("aps", {}).items():
+        given.labels[name] = [s for s, holds in enumerate(places.get("states", ())) if holds]
+    for name, places in (umb.annotations or {}).get("rewards", {}).items():
+        _take_rewards(given, name, places)
+    return given
+
+
+def _take_rewards(given: Given, name: str, places: dict[str, list[Any]]) -> None:
+    if any(not isinstance(value, (int, float)) for values in places.values() for value in values[:1]):
+        return  # intervals have no place in a TabularMDP
+    given.rewards[name] = {i: float(value) for i, value in enumerate(places.get("choices", ())) if value}
+    if "states" in places:
+        given.state_rewards[name] = {s: float(value) for s, value in enumerate(places["states"]) if value}
+    for i, value in enumerate(places.get("branches", ())):
+        row = given.entry_choice[i]
+        given.rewards[name][row] = given.rewards[name].get(row, 0.0) + given.entry_prob[i] * float(value)
