@@ -7,6 +7,9 @@ from test_conformance import bits
 
 from gosprl.collecting import collector as collecting
 from gosprl.runs.opened import OpenRun
+from gosprl.strategies import STRATEGIES
+
+ALIKE = ("zero_ucrl", "weighted_maxent", "min_frequency")  # their planner is that of zero_one_ucrl and maxent
 
 
 @pytest.fixture(autouse=True)
@@ -14,6 +17,7 @@ def _often_renewed(monkeypatch):
     monkeypatch.setattr(collecting, "RENEWAL", 40)
 
 
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name not in ALIKE])
 def test_restored_with_and_without_checkpoints(combination, strategy, tmp_path):
     kind, need = combination
     expected = kept(kind, need, strategy, tmp_path / "run")
