@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,6 +33,7 @@ class Journal:
 
     def __init__(self, path):
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        weakref.finalize(self, os.close, self._fd)
 
     def write(self, *fields):
         os.write(self._fd, (" ".join(map(str, fields)) + "\n").encode())
