@@ -1,0 +1,1 @@
+"""Exchange with other tools: data that goes out, data that comes in."""
