@@ -162,8 +162,8 @@ def check_data(data: Any, data_order: str | None, out: Any) -> None:
         raise InputError(f"data_order: expected None without data, got {data_order!r:.80}")
     if data is not None and out is not None:
         raise InputError(
-            "data, out: a run that begins with data cannot be kept on disk yet; leave out one of the two. To go on with "
-            "the samples of a run, use gosprl.resume"
+            "data, out: a run that begins with data cannot be kept on disk yet; leave out one of the two. To go on "
+            "with the samples of a run, use gosprl.resume"
         )
 
 

@@ -275,7 +275,7 @@ def _action(key: Any, action: Any, num_actions: int) -> int:
 
 
 def of_mapping(need: Mapping[Any, Any], model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Samples per row [R] and per state with any action [S] by observation, where the states are known beforehand."""
+    """Return needs by observation as samples per row [R] and per state with any action [S]; all states are known."""
     rows = model.known_rows
     out = np.zeros((rows.num_states, rows.num_actions), dtype=np.int64)
     of_state = np.zeros(model.rows.num_states, dtype=np.int64)

@@ -14,7 +14,7 @@ A table of transitions has one row for each sample, or for each kind of sample i
 | `walker`, `order` | as there; `order` has to be 0 |
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -115,7 +115,9 @@ def batch_of(columns: Mapping[str, Any], source: str, first: int) -> Batch:
     n = len(columns[place["state"]])
     for name, column in columns.items():
         if len(column) != n:
-            raise InputError(f"data: {source}: columns of different lengths: {place['state']} {n}, {name} {len(column)}")
+            raise InputError(
+                f"data: {source}: columns of different lengths: {place['state']} {n}, {name} {len(column)}"
+            )
     at = _At(source, first)
     flags = _flags(columns, n, at)
     for name in ("unknown", "late"):
@@ -184,8 +186,10 @@ def _numpy(column: Any) -> NDArray[Any] | list[Any]:
     kind = column.type
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if number and column.null_count == 0:
-        return column.to_numpy(zero_copy_only=False)
-    return column.to_pylist()  # type: ignore[no-any-return]
+        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return numbers
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def _integers(column: Any, name: str, at: _At, truths: bool = False) -> NDArray[np.int64]:
@@ -264,8 +268,12 @@ def _of_whole(whole: NDArray[np.int64], form: str, name: str) -> Values:
 def _of_text(column: Any, form: str, name: str, at: _At) -> Values:
     if form == NUMBER:
         row = next((i for i, value in enumerate(column.to_pylist()) if value is not None), 0)
-        at.fail(row, name, f"expected the number of a state, got {_shown(column[row].as_py())}; observations as text "
-                           "belong in the columns observation and next_observation")
+        at.fail(
+            row,
+            name,
+            f"expected the number of a state, got {_shown(column[row].as_py())}; observations as text "
+            "belong in the columns observation and next_observation",
+        )
     encoded = column.dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     values = encoded.dictionary.to_pylist()
@@ -291,7 +299,9 @@ def _any_text(array: Any) -> bool:
 
 def coded(items: Sequence[Any], name: str, at: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the place of each item among the different ones, -1 for None; and these."""
-    freeze, places, values = Content().freeze, {}, []
+    freeze = Content().freeze
+    places: dict[Hashable, int] = {}
+    values: list[Any] = []
     codes = np.empty(len(items), dtype=np.int64)
     for row, item in enumerate(items):
         if item is None:

@@ -89,7 +89,8 @@ def _at_path(data: Any) -> "Incoming | Model":
     if path.suffix.lower() in SUFFIXES:
         if not path.is_file():
             raise InputError(f"data: there is no file {path}")
-        return {".parquet": Parquet, ".csv": Csv, ".npz": Npz}[path.suffix.lower()](path)
+        suffix = path.suffix.lower()
+        return Parquet(path) if suffix == ".parquet" else Csv(path) if suffix == ".csv" else Npz(path)
     if not path.exists() and isinstance(data, str) and MINARI_ID.fullmatch(data):
         return Minari(data)
     raise InputError(f"data: {EXPECTED}; got {str(data)!r:.80}")
@@ -333,9 +334,7 @@ class Npz(Incoming):
         there = size - file.tell()
         claimed = dtype.itemsize * int(np.prod([int(n) for n in shape], dtype=object))
         if claimed != there:
-            raise InputError(
-                f"data: {self.name}, column {name}: its header claims {claimed} bytes, {there} are there"
-            )
+            raise InputError(f"data: {self.name}, column {name}: its header claims {claimed} bytes, {there} are there")
         return shape[0], tuple(shape[1:]), dtype
 
 
@@ -366,6 +365,10 @@ class Minari(Incoming):
         if pending:
             yield self._batch(pending, first)
 
+    def fail(self, row: int, column: str, what: str) -> None:
+        """Raise the error for a value that has no key."""
+        raise InputError(f"data: {self.name}, column {column}: {what}")
+
     def _batch(self, rows: list[Any], first: int) -> Batch:
         state, action, following, reward, reset, terminated, truncated = zip(*rows, strict=True)
         n = len(rows)
@@ -375,15 +378,15 @@ class Minari(Incoming):
         if not np.isfinite(rewards).all():
             row = int(np.argmin(np.isfinite(rewards)))
             raise InputError(f"data: {self.name}, row {first + row + 1}, column rewards: expected finite numbers")
-        columns = [
-            Values(*coded(part, name, None), form, name)
+        begin, did, end = [
+            Values(*coded(part, name, self), form, name)
             for part, name, form in (
                 (state, "observations", RAW),
                 (action, "actions", VALUE),
                 (following, "observations", RAW),
             )
         ]
-        return Batch(self.name, first, *columns, rewards, flags, np.zeros(n, dtype=np.int64))
+        return Batch(self.name, first, begin, did, end, rewards, flags, np.zeros(n, dtype=np.int64))
 
 
 def _loaded(name: str) -> Any:

@@ -18,7 +18,7 @@ from gosprl import _checks
 from gosprl.collecting.requirements import ANY, ByObservation, Fixed, Requirement, of_mapping
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.incoming import frame_parts
-from gosprl.exchange.samples import meanings
+from gosprl.exchange.taking import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System
 
@@ -73,7 +73,9 @@ def _opened(need: Any) -> tuple[str, Iterator[Any]]:
         return f"the {type(need).__name__}", frame_parts(need, "need")
     path = Path(need)
     if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"need: expected a .csv or .parquet file, a data frame, a number or an array, got {need!r:.80}")
+        raise InputError(
+            f"need: expected a .csv or .parquet file, a data frame, a number or an array, got {need!r:.80}"
+        )
     if not path.is_file():
         raise InputError(f"need: there is no file {path}")
     return str(path), _csv(path) if path.suffix.lower() == ".csv" else _parquet(path)
@@ -171,7 +173,7 @@ def _key(entry: dict[str, Any], where: str, system: System, model: EmpiricalMode
     keys, last = [], None
     for option in meanings(value):
         try:
-            key = system.key_of(option)
+            key: Any = system.key_of(option)
             keys.append(_checks.index("observation", key, fixed, "a state") if fixed else key)
         except GosprlError as error:
             last = last or error
