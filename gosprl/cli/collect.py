@@ -66,8 +66,8 @@ def collect(
     need: Annotated[
         str,
         typer.Option(
-            help="Samples of every pair: a number, an .npy file with an array [S] or [S, A], or a .csv or .parquet file "
-            "with the columns observation, action and number."
+            help="Samples of every pair: a number, an .npy file with an array [S] or [S, A], or a .csv or .parquet "
+            "file with the columns observation, action and number."
         ),
     ] = "1",
     need_unknown: NeedUnknown = None,

@@ -105,8 +105,8 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="FILE",
-        help="Begin with samples: the directory of a run, a .parquet, .csv or .npz file, or the id of a Minari data set "
-        "(docs/exchange_data.md). May be given several times: they are taken in order.",
+        help="Begin with samples: the directory of a run, a .parquet, .csv or .npz file, or the id of a Minari data "
+        "set (docs/exchange_data.md). May be given several times: they are taken in order.",
         rich_help_panel=DATA,
     ),
 ]

@@ -182,7 +182,7 @@ def _numpy(column: Any) -> NDArray[Any] | list[Any]:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not isinstance(column, pa.Array):
-        return np.asarray(column)
+        return column if isinstance(column, list) else np.asarray(column)
     kind = column.type
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if number and column.null_count == 0:

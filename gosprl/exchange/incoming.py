@@ -7,7 +7,7 @@ import os
 import re
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gosprl.errors import InputError
-from gosprl.exchange.columns import FLAGS, INDEX, KEY, NUMBER, RAW, VALUE, Batch, Values, batch_of, coded
+from gosprl.exchange.columns import FLAGS, INDEX, KEY, NUMBER, RAW, TEXT, VALUE, Batch, Values, batch_of, coded
 from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs.files import Damaged
@@ -83,6 +83,8 @@ def source_of(data: Any) -> "Incoming | Model":
 def _at_path(data: Any) -> "Incoming | Model":
     path = Path(data)
     if path.is_dir():
+        if (path / "data" / "metadata.json").is_file():
+            return Minari(path / "data")
         if not (path / MANIFEST).is_file():
             raise InputError(f"data: {path} is a directory without a {MANIFEST}, so it is no run; {EXPECTED}")
         return Run(path)
@@ -347,11 +349,18 @@ def _piece(file: Any, n: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> N
 
 
 class Minari(Incoming):
-    """A Minari data set: each episode begins with a reset."""
+    """A Minari data set: each episode begins with a reset.
+
+    One that gosprl exported has numbers of states, and its metadata say what they stand for.
+    """
 
     def __init__(self, data: Any) -> None:
-        self.name = f"the Minari data set {data}" if isinstance(data, str) else "the Minari data set"
-        self._data = _loaded(data) if isinstance(data, str) else data
+        by_name = isinstance(data, str | os.PathLike)
+        self.name = f"the Minari data set {data}" if by_name else "the Minari data set"
+        self._data = _loaded(data) if by_name else data
+        metadata = getattr(getattr(self._data, "storage", None), "metadata", None)
+        ours = metadata.get("gosprl") if isinstance(metadata, Mapping) else None
+        self._ours: Mapping[str, Any] | None = ours if isinstance(ours, Mapping) else None
 
     def batches(self) -> Iterator[Batch]:
         """Yield its episodes, several at once."""
@@ -378,8 +387,11 @@ class Minari(Incoming):
         if not np.isfinite(rewards).all():
             row = int(np.argmin(np.isfinite(rewards)))
             raise InputError(f"data: {self.name}, row {first + row + 1}, column rewards: expected finite numbers")
+        if self._ours is not None:
+            crash = self._ours.get("crash", -1)
+            flags["crash"] = np.array([x == crash for x in following])
         begin, did, end = [
-            Values(*coded(part, name, self), form, name)
+            self._values(part, name, form)
             for part, name, form in (
                 (state, "observations", RAW),
                 (action, "actions", VALUE),
@@ -388,14 +400,28 @@ class Minari(Incoming):
         ]
         return Batch(self.name, first, begin, did, end, rewards, flags, np.zeros(n, dtype=np.int64))
 
+    def _values(self, items: Sequence[Any], name: str, form: str) -> Values:
+        if self._ours is None:
+            return Values(*coded(items, name, self), form, name)
+        texts = self._ours.get(name)
+        numbers = np.array([-1 if x is None else int(x) for x in items], dtype=np.int64)
+        if not isinstance(texts, list):
+            return Values(numbers, None, NUMBER if form == RAW else INDEX, name)
+        outside = np.flatnonzero((numbers >= len(texts)) & (numbers != self._ours.get("crash", -1)))
+        if outside.size or numbers.min(initial=-1) < -1:
+            self.fail(0, name, f"expected numbers in 0..{len(texts) - 1}, of those that the metadata name")
+        return Values(np.where(numbers < len(texts), numbers, -1), texts, TEXT, name)
 
-def _loaded(name: str) -> Any:
+
+def _loaded(data: Any) -> Any:
+    """Return the data set with an id, or in a directory."""
+    name = str(data)
     try:
         import minari
     except ImportError:
-        raise InputError(f"data: {name} is the id of a Minari data set; install minari to read it") from None
+        raise InputError(f"data: {name} is a Minari data set; install minari to read it") from None
     try:
-        return minari.load_dataset(name)
+        return minari.load_dataset(name) if isinstance(data, str) else minari.MinariDataset(data)
     except Exception as error:
         raise InputError(f"data: Minari cannot load {name}: {_short(error)}") from None
 
