@@ -7,7 +7,7 @@ import os
 import re
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -280,14 +280,16 @@ class Arrays(Incoming):
 
 
 def _array(name: str, given: Any) -> NDArray[Any]:
-    try:
-        array = np.asarray(given)
-        if array.dtype.kind == "U" and not isinstance(given, np.ndarray):  # numbers beside text become text
-            array = np.array([*given, None], dtype=object)[:-1]
-    except ValueError:  # items of different lengths
-        array = np.array([*given, None], dtype=object)[:-1]
-    if array.ndim == 0:
+    if isinstance(given, np.ndarray) and given.ndim:
+        return given
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InputError(f"data: {name}: expected an array [n], got {given!r:.60}")
+    items = list(given)
+    if all(type(item) in (int, float, bool) for item in items):
+        return np.array(items)
+    array = np.empty(len(items), dtype=object)  # tuples stay tuples, and numbers beside text stay numbers
+    for i, item in enumerate(items):
+        array[i] = item
     return array
 
 

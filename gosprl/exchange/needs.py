@@ -187,17 +187,17 @@ def _action(value: Any, where: str, system: System, model: EmpiricalModel) -> An
     if value is None or value != value:
         return ANY
     count = model.num_actions - (model.resets == "anytime")
-    last: Any = f"expected the index of an action, 0..{count - 1}, or an action value"
+    wrong: Any = None
     if isinstance(value, float) and value.is_integer():  # a column of whole numbers with gaps
         value = int(value)
     for option in meanings(value):
         if type(option) is int and model.all_actions:
             if 0 <= option < count:
                 return option
-            last = f"expected the index of an action, 0..{count - 1}"
+            wrong = f"expected the index of an action, 0..{count - 1}, got {value!r:.60}"
             continue
         try:
             return system.action_index(option)
         except GosprlError as error:
-            last = error
-    raise InputError(f"{where}: {last}, got {value!r:.60}")
+            wrong = wrong or error
+    raise InputError(f"{where}: {wrong}")

@@ -95,9 +95,7 @@ def facts(model):
     out = {}
     for row in np.flatnonzero(model.visits).tolist():
         s, a = model.rows.pair(row)
-        seen = [
-            (names[x], n, f) for x, n, f in zip(*(part[ptr[row] : ptr[row + 1]] for part in (succ, number, first)))
-        ]
+        seen = [(names[x], n, f) for x, n, f in zip(*(part[ptr[row] : ptr[row + 1]] for part in (succ, number, first)))]
         out[names[s], a] = (seen, int(model.visits[row]), model.reward_sum[row], model.reward_sq[row])
     return out, [names[s] for s in model.discovered], model.restarts
 
