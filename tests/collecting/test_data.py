@@ -104,7 +104,7 @@ def test_the_rest_may_be_collected():
 
 
 def test_data_count_towards_the_need_and_steps_begin_at_0(walked):
-    make, options, before, directory = walked
+    make, options, _, directory = walked
     table = log_of(directory)
     data = part_of(table, 0, len(table["action"]) // 2)
     result = gosprl.collect(make(), 15, seed=6, data=data, data_order="collected", max_steps=20_000, **options)

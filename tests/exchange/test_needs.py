@@ -53,7 +53,7 @@ def check(result):
 def test_a_csv_file_of_observations_that_are_discovered(tmp_path):
     (tmp_path / "need.csv").write_text(CSV)
     check(gosprl.collect(Line(), tmp_path / "need.csv", actions=ACTIONS, need_unknown="wait", seed=0))
-    with pytest.raises(InputError, match="row 1, column observation: .* is not known before the run"):
+    with pytest.raises(InputError, match=r"row 1, column observation: .* is not known before the run"):
         gosprl.collect(Line(), tmp_path / "need.csv", actions=ACTIONS)
 
 
@@ -138,14 +138,14 @@ def test_other_arguments_that_are_wrong(tmp_path):
     mdp = gosprl.envs.make("riverswim6")
     with pytest.raises(InputError, match="need: there is no file"):
         gosprl.collect(mdp, tmp_path / "need.csv")
-    with pytest.raises(InputError, match="need: expected a .csv or .parquet file"):
+    with pytest.raises(InputError, match=r"need: expected a \.csv or \.parquet file"):
         gosprl.collect(mdp, "many")
     with pytest.raises(InputError, match="need_unknown: expected None unless"):
         gosprl.collect(mdp, 3, need_unknown="wait")
     with pytest.raises(InputError, match="need_unknown"):
         gosprl.collect(mdp, pa.table(TABLE), need_unknown="perhaps")
     (tmp_path / "need.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="need: .* cannot be read"):
+    with pytest.raises(InputError, match=r"need: .* cannot be read"):
         gosprl.collect(mdp, tmp_path / "need.parquet")
 
 

@@ -95,7 +95,10 @@ def facts(model):
     out = {}
     for row in np.flatnonzero(model.visits).tolist():
         s, a = model.rows.pair(row)
-        seen = [(names[x], n, f) for x, n, f in zip(*(part[ptr[row] : ptr[row + 1]] for part in (succ, number, first)))]
+        seen = [
+            (names[x], n, f)
+            for x, n, f in zip(*(part[ptr[row] : ptr[row + 1]] for part in (succ, number, first)), strict=True)
+        ]
         out[names[s], a] = (seen, int(model.visits[row]), model.reward_sum[row], model.reward_sq[row])
     return out, [names[s] for s in model.discovered], model.restarts
 
@@ -104,7 +107,7 @@ def facts(model):
 
 
 def test_a_run_is_counted_as_it_was_collected(walk):
-    directory, result, columns = walk
+    directory, result, _ = walk
     model = model_of(lake(), directory, None)
     model = model.arranged(model.arrangement())
     for name in ("visits", "reward_sum", "reward_sq"):
