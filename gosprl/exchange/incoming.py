@@ -8,6 +8,7 @@ import re
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from gosprl.runs.manifests import MANIFEST
 from gosprl.runs.opened import FORGED, OpenRun
 
 ROWS = 65_536  # of a batch
+MOST_TEXT = 2**30  # bytes of the observations in an npz file
+BESIDE = ("counts", "metadata")  # arrays in an npz file that are no columns
 BLOCK = 4 * 2**20  # bytes of a csv file read at once
 SUFFIXES = (".parquet", ".csv", ".npz")
 MINARI_ID = re.compile(r"([\w.\-]+/)*[\w.\-]+-v\d+")
@@ -230,9 +233,20 @@ class Csv(Tables):
                 empty = True
                 for part in reader:
                     empty = empty and part.num_rows == 0
-                    yield part
+                    yield unescaped(part)
                 if empty:
                     batch_of({name: pa.nulls(0) for name in reader.schema.names}, self.name, 0)
+
+
+def unescaped(part: Any) -> Any:
+    """Return a part of a csv file without the apostrophes that keep spreadsheets from computing cells."""
+    import pyarrow.compute as pc
+
+    for i, field in enumerate(part.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            plain = pc.replace_substring_regex(part.column(i), r"^'(['=+\-@\t\r])", r"\1")
+            part = part.set_column(i, field, plain)
+    return part
 
 
 class Frame(Tables):
@@ -311,6 +325,9 @@ class Npz(Incoming):
 
     def _batches(self, archive: zipfile.ZipFile) -> Iterator[Batch]:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if "state" in members:  # as `gosprl export` writes it, with the model beside the transitions
+            members = {name: info for name, info in members.items() if name not in BESIDE and name[:6] != "model_"}
+        texts = self._texts(archive, members.pop("observations")) if "observations" in members else None
         files = {name: archive.open(info) for name, info in members.items()}
         headers = {name: self._header(name, file, members[name].file_size) for name, file in files.items()}
         batch_of({name: np.empty((0, *shape), dtype) for name, (_, shape, dtype) in headers.items()}, self.name, 0)
@@ -321,7 +338,29 @@ class Npz(Incoming):
         for first in range(0, total, ROWS):
             n = min(ROWS, total - first)
             part = {name: _piece(files[name], n, *headers[name][1:]) for name in files}
-            yield batch_of(part, self.name, first)
+            batch = batch_of(part, self.name, first)
+            yield batch if texts is None else self._named(batch, texts)
+
+    def _texts(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[str]:
+        """Return what the numbers of states stand for."""
+        if info.file_size > MOST_TEXT:
+            raise InputError(f"data: {self.name}: observations of {info.file_size} bytes; at most {MOST_TEXT} are read")
+        with archive.open(info) as file:
+            length, shape, dtype = self._header("observations", file, info.file_size)
+            if shape or dtype.kind != "U":
+                raise InputError(f"data: {self.name}, column observations: expected texts [N], got {dtype}")
+            return [str(text) for text in _piece(file, length, shape, dtype).tolist()]
+
+    def _named(self, batch: Batch, texts: list[str]) -> Batch:
+        """Return a batch whose states are called by their observations."""
+        found = {}
+        for role in ("state", "next_state"):
+            given: Values = getattr(batch, role)
+            wrong = given.form != NUMBER or (given.codes < -1) | (given.codes >= len(texts))
+            if np.any(wrong):
+                raise batch.wrong(int(np.argmax(wrong)), role, f"expected the number of a state, 0..{len(texts) - 1}")
+            found[role] = Values(given.codes, texts, TEXT, given.name)
+        return replace(batch, state=found["state"], next_state=found["next_state"])
 
     def _header(self, name: str, file: Any, size: int) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
         from numpy.lib import format as npy

@@ -17,7 +17,7 @@ import pyarrow as pa
 from gosprl import _checks
 from gosprl.collecting.requirements import ANY, ByObservation, Fixed, Requirement, of_mapping
 from gosprl.errors import GosprlError, InputError
-from gosprl.exchange.incoming import frame_parts
+from gosprl.exchange.incoming import frame_parts, unescaped
 from gosprl.exchange.taking import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System
@@ -94,7 +94,7 @@ def _csv(path: Path) -> Iterator[Any]:
             raise InputError(f"need: {path} is empty; {EXPECTED}, named in the first line")
         file.seek(0)
         with csv.open_csv(file, read_options=reading, convert_options=converting) as reader:
-            yield from reader
+            yield from map(unescaped, reader)
 
 
 def _parquet(path: Path) -> Iterator[Any]:

@@ -304,8 +304,6 @@ def meanings(text: Any) -> list[Any]:
     """Return what a text may stand for, the likeliest first: JSON with lists as tuples, JSON, the text itself."""
     if not isinstance(text, str):
         return [text]
-    if len(text) > 1 and text[0] == "'" and text[1] in "=+-@\t\r":  # so that spreadsheets compute nothing
-        text = text[1:]
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):

@@ -526,3 +526,26 @@ def test_memory_does_not_grow_with_the_file(suffix, tmp_path, monkeypatch):
 def test_what_is_no_source(data):
     with pytest.raises(InputError, match="data"):
         gosprl.collect(lake(), 1, data=data, data_order="collected")
+
+
+def test_csv_cells_that_are_escaped_for_spreadsheets(tmp_path):
+    (tmp_path / "data.csv").write_text("observation,action,next_observation\n'=1+1,0,'-x\n'-x,1,''=1\n")
+    model = model_of(Rooms(), tmp_path / "data.csv", actions=2)
+    assert [model.states[s] for s in model.discovered] == ["=1+1", "-x", "'=1"]
+
+
+def test_an_npz_file_with_texts_and_a_model_beside_the_transitions(tmp_path):
+    np.savez(
+        tmp_path / "data.npz",
+        **{"state": [-1, 0, 1], "action": [-1, 0, 1], "next_state": [0, 1, 0], "reset": [True, False, False]},
+        observations=['["room", 3]', '["room", 1]'],
+        counts=np.ones((2, 2)),
+        model_state=np.zeros(7),
+        metadata=np.array("{}"),
+    )
+    model = model_of(Rooms(), tmp_path / "data.npz", actions=2)
+    assert [model.states[s] for s in model.discovered] == [("room", 3), ("room", 1)]
+    assert model.starts()[1].tolist() == [1]
+    np.savez(tmp_path / "wrong.npz", state=[0, 2], action=[0, 0], next_state=[1, 1], observations=["1", "2"])
+    with pytest.raises(InputError, match=r"row 2, column state: expected the number of a state, 0\.\.1"):
+        model_of(Rooms(), tmp_path / "wrong.npz", actions=2)
