@@ -196,7 +196,8 @@ def begun_model(
 
 def asked_for(need: Any, unknown: str | None, system: System, model: EmpiricalModel) -> Requirement:
     """Return what a user needs; `unknown` is about observations of a table that are not known yet."""
-    if isinstance(need, (str, PathLike)) or hasattr(need, "columns"):
+    is_file = isinstance(need, PathLike) or (isinstance(need, str) and need.endswith((".csv", ".parquet")))
+    if is_file or hasattr(need, "columns"):
         from gosprl.exchange.needs import need_of_table
 
         return need_of_table(need, unknown or "error", system, model)

@@ -139,7 +139,7 @@ def test_other_arguments_that_are_wrong(tmp_path):
     with pytest.raises(InputError, match="need: there is no file"):
         gosprl.collect(mdp, tmp_path / "need.csv")
     with pytest.raises(InputError, match=r"need: expected a \.csv or \.parquet file"):
-        gosprl.collect(mdp, "many")
+        gosprl.collect(mdp, tmp_path / "need.txt")
     with pytest.raises(InputError, match="need_unknown: expected None unless"):
         gosprl.collect(mdp, 3, need_unknown="wait")
     with pytest.raises(InputError, match="need_unknown"):
