@@ -24,7 +24,7 @@ class Counts(NamedTuple):
     capacity: NDArray[np.int64]  # [R] slots reserved
     succ: NDArray[np.int32]  # [pool] successor
     number: NDArray[np.int64]  # [pool] N(s, a, s')
-    first: NDArray[np.int64]  # [pool] number of the visit that first led there; 0: unknown, or none did
+    first: NDArray[np.int64]  # [pool] number of the visit that first led there; -m: m at most; 0: unknown, or none did
     reward_sum: NDArray[np.float64]  # [R]
     reward_sq: NDArray[np.float64]  # [R] sum of squares
     time: NDArray[np.int64]  # [R] number of the update that last changed the row; 0: none
@@ -111,6 +111,25 @@ def record_many(counts, begin, rows, s_next, rewards):
     for i in range(begin, len(rows)):
         if record(counts, rows[i], s_next[i], rewards[i]) != COUNTED:
             return i
+    return len(rows)
+
+
+@jit
+def add_many(counts, begin, rows, s_next, number, first):
+    """Add number[i] > 0 visits, for i = begin, begin + 1, ... Returns the index of the first not added, or len(rows).
+
+    first[i] is that of `Counts`; it is read for successors that were not seen yet.
+    """
+    for i in range(begin, len(rows)):
+        row = rows[i]
+        j = slot_of(counts, row, s_next[i])
+        if j < 0:
+            return i
+        if counts.number[j] == 0:
+            counts.first[j] = first[i]
+        counts.number[j] += number[i]
+        counts.visits[row] += number[i]
+        touch(counts, row)
     return len(rows)
 
 

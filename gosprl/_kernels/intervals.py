@@ -67,8 +67,8 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
     S
         The number of possible successors; 0: unknown, and (a) is left out.
     first
-        Number of the visit at which each known successor first appeared, increasing; 0: unknown, and the bounds that
-        use it are skipped.
+        Number of the visit at which each known successor first appeared, increasing; -m: at visit m or before, so that
+        it is m at most in (b); 0: unknown. The bounds that need more than that are skipped.
     """
     known = len(first)
     least = math.inf
@@ -85,8 +85,8 @@ def unseen_cap(first, n, S, log_a, log_b, scale):
         union = math.log(i * (i + 1.0))
         if S > 0:
             least = min(least, (choose + union + log_a) / last)
-        if first[i - 1] > 0 and last > first[i - 1]:
-            least = min(least, (union + log_b) / (last - first[i - 1]))
+        if first[i - 1] != 0 and last > abs(first[i - 1]):
+            least = min(least, (union + log_b) / (last - abs(first[i - 1])))
     return -math.expm1(-scale * least)
 
 
@@ -121,8 +121,8 @@ def visits_for_cap(ptr, first, visits, S, log_row, log_a, log_b, scale, x, out):
             for i in range(1, known + 1):
                 choose += math.log((S - i + 1) / i)
             need = (choose + union + a) / target
-        if seen[known - 1] > 0:
-            need = min(need, seen[known - 1] + (union + b) / target)
+        if seen[known - 1] != 0:
+            need = min(need, abs(seen[known - 1]) + (union + b) / target)
         if not need < MANY:  # so small an x, or no order of appearance to go by
             out[r] = np.int64(MANY)
             continue

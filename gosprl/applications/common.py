@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
-from gosprl.collecting.collect import declared, empty_model
+from gosprl.collecting.collect import begun_model, check_data, declared
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.requirements import NO_ROWS, Requirement
@@ -262,7 +262,8 @@ class Walk:
         As in `gosprl.collect`.
     options
         Further keyword arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`,
-        `reset_cost`, `horizon`, `max_states` and `unseen`, which declare what the system is like.
+        `reset_cost`, `horizon`, `max_states` and `unseen`, which declare what the system is like; `data` and
+        `data_order`, the samples that are there already.
     """
 
     delta: float
@@ -333,14 +334,15 @@ class Walk:
         given = {name: self.options[name] for name in OF_EPISODES if name in self.options}
         options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
         out = options.pop("out", None)
+        data = options.pop("data", None), options.pop("data_order", None)
+        check_data(*data, out)
         strategy = strategies.make(options.pop("strategy", "guarded"), options)
         around = declared(walked, strategy.dynamics, **given)
         allowed = (0.0, 1.0) if rewards else ANY_REWARD
         rules: list[T] = []  # the last one is that of the run
 
         def begin(seed: int | None) -> Collector:
-            model = empty_model(walked)
-            around.prepare(model)
+            model = begun_model(walked, around, *data, allowed)
             rules.append(rule_of(model, walked.all_states and not model.growing))
             return Collector(need=rules[-1], strategy=strategy, seed=seed, model=model, rewards=allowed, around=around)
 

@@ -129,7 +129,7 @@ def find_treasure(
     means = np.where(taken, model.reward_sum / np.maximum(model.visits, 1), -np.inf)
     best = int(means.argmax())
     state, action = model.rows.pair(best)
-    reward, found = float(means[best]), bool(result.steps) and float(means[best]) > 0
+    reward, found = float(means[best]), bool(taken.any()) and float(means[best]) > 0
     if threshold is not None:
         found = result.found is not None
     if result.found is not None:

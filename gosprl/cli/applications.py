@@ -19,6 +19,8 @@ from gosprl.cli.answers import Request, run
 from gosprl.cli.outputs import OutDir, kept, made_by
 from gosprl.cli.shared import (
     AsJson,
+    Data,
+    DataOrder,
     Env,
     Horizon,
     MaxStates,
@@ -29,6 +31,7 @@ from gosprl.cli.shared import (
     Settings,
     Unseen,
     array,
+    begun_with,
     declared,
     environment,
     exits,
@@ -90,6 +93,8 @@ def find_treasure(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -107,7 +112,7 @@ def find_treasure(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise, needed=threshold is not None)
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("searching", request, applications.find_treasure, {"need": samples(need), "threshold": threshold})
 
@@ -137,6 +142,8 @@ def estimate_model(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -150,7 +157,7 @@ def estimate_model(
 
     Example: `gosprl estimate-model FrozenLake-v1 --eta 0.5 --norm max --seed 0 --json`
     """
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
@@ -175,6 +182,8 @@ def estimate_diameter(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -187,7 +196,7 @@ def estimate_diameter(
 
     Example: `gosprl estimate-diameter riverswim6 --epsilon 0.5 --rule certified --seed 0`
     """
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
@@ -230,6 +239,8 @@ def explore_all_goals(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -243,7 +254,7 @@ def explore_all_goals(
 
     Example: `gosprl explore-all-goals riverswim --set states=3 --epsilon 1 --c-min 0.5 --goal 2 --seed 0`
     """
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
@@ -280,6 +291,8 @@ def learn_policy(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -295,7 +308,7 @@ def learn_policy(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
     run("learning a policy", request, applications.learn_policy, options, listed=("policy", "lower", "upper"))
@@ -319,6 +332,8 @@ def best_state(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -336,7 +351,7 @@ def best_state(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("comparing states", request, applications.best_state, {"budget": budget, "epsilon": epsilon})
 
@@ -356,6 +371,8 @@ def estimate_rewards(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -370,7 +387,7 @@ def estimate_rewards(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
-    given = declared(resets, reset_cost, horizon, max_states, unseen)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("estimating rewards", request, applications.estimate_rewards, {"epsilon": epsilon})
 

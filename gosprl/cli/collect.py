@@ -13,11 +13,14 @@ from gosprl.cli.outputs import OutDir, SyncSeconds, SyncSteps, kept, made_by
 from gosprl.cli.shared import (
     INTERRUPTED,
     AsJson,
+    Data,
+    DataOrder,
     EnvOrProcess,
     ErrorLog,
     Horizon,
     MaxStates,
     MaxSteps,
+    NeedUnknown,
     ProcessOption,
     ResetCost,
     Resets,
@@ -25,6 +28,7 @@ from gosprl.cli.shared import (
     Settings,
     Timeout,
     Unseen,
+    begun_with,
     declared,
     live,
     opened,
@@ -60,8 +64,13 @@ Planning = Annotated[
 def collect(
     env: EnvOrProcess = None,
     need: Annotated[
-        str, typer.Option(help="Samples of every pair: a number, or an .npy file with an array [S] or [S, A].")
+        str,
+        typer.Option(
+            help="Samples of every pair: a number, an .npy file with an array [S] or [S, A], or a .csv or .parquet "
+            "file with the columns observation, action and number."
+        ),
     ] = "1",
+    need_unknown: NeedUnknown = None,
     strategy: Annotated[
         str,
         typer.Option(
@@ -87,6 +96,8 @@ def collect(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    data: Data = None,
+    data_order: DataOrder = None,
     process: ProcessOption = None,
     timeout: Timeout = None,
     log: ErrorLog = None,
@@ -112,10 +123,14 @@ def collect(
 
     Example: `gosprl collect --process "./simulator --fast" --need 20 --seed 0`
 
+    Example: `gosprl collect FrozenLake-v1 --need 30 --seed 1 --data runs/lake`
+
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --out runs/lake`, after a crash `gosprl resume runs/lake`
     """
     options = strategy_options(confidence, scale, delta, goals, reach, planning)
-    options |= declared(resets, reset_cost, horizon, max_states, unseen)
+    options |= declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    if need_unknown is not None:
+        options["need_unknown"] = need_unknown
     options |= kept(keep_in, _source(env, settings, process, timeout), sync_steps, sync_seconds)
     with opened(env, settings, process, timeout, log) as (name, system):
         if known and not isinstance(system, gosprl.TabularMDP):
@@ -124,10 +139,12 @@ def collect(
             raise gosprl.InputError("known, confidence: known dynamics need no confidence sets; give one of the two")
         if compare and (as_json or not isinstance(system, gosprl.TabularMDP)):
             raise gosprl.InputError("compare: expected one of our domains, and no --json")
+        if compare and (data or need.endswith((".csv", ".parquet"))):
+            raise gosprl.InputError("compare: expected no --data, and a need that is a number or an .npy file")
         if known:
             options["dynamics"] = system
         options |= {"strategy": strategy, "seed": seed, "max_steps": max_steps}
-        result, wrong = _collected(system, samples(need), options)
+        result, wrong = _collected(system, samples(need, tables=True), options)
     print_result(name, system, result, as_json)
     if compare:
         _compare(system, samples(need), result, seed)

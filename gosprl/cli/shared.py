@@ -99,6 +99,34 @@ Unseen = Annotated[
         rich_help_panel=EPISODES,
     ),
 ]
+DATA = "Samples that are there already"
+Data = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help="Begin with samples: the directory of a run, a .parquet, .csv or .npz file, or the id of a Minari data "
+        "set (docs/exchange_data.md). May be given several times: they are taken in order.",
+        rich_help_panel=DATA,
+    ),
+]
+DataOrder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="collected|unknown",
+        help="Needed unless --data are runs. collected: the samples of each pair are in the order in which they were "
+        "drawn, and none was left out because of its outcome. unknown: only the latter; confidence sets are wider.",
+        rich_help_panel=DATA,
+    ),
+]
+NeedUnknown = Annotated[
+    str | None,
+    typer.Option(
+        metavar="error|wait",
+        help="Observations in a table of needs that are not known yet: an error (default), or wait until they are "
+        "discovered.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
@@ -113,6 +141,12 @@ def declared(
         "max_states": max_states,
         "unseen": unseen,
     }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def begun_with(data: list[str] | None, data_order: str | None) -> dict[str, Any]:
+    """Return the options for samples that are there already, without those that were not given."""
+    given = {"data": data or None, "data_order": data_order}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -221,14 +255,17 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def samples(text: str) -> Any:
-    """Return the need given by --need: a number, or the array in a file."""
+def samples(text: str, tables: bool = False) -> Any:
+    """Return the need given by --need: a number, the array in a file, or the path of a table, if those are taken."""
     if text.endswith(".npy"):
         return array("need", Path(text))
+    if tables and text.endswith((".csv", ".parquet")):
+        return Path(text)
     try:
         return int(text)
     except ValueError:
-        raise gosprl.InputError(f"need: expected a whole number or an .npy file, got {text!r}") from None
+        files = "an .npy, .csv or .parquet file" if tables else "an .npy file"
+        raise gosprl.InputError(f"need: expected a whole number or {files}, got {text!r}") from None
 
 
 def array(name: str, file: Path) -> NDArray[Any]:

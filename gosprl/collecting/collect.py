@@ -2,10 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Hashable
+from os import PathLike
 from typing import Any
 
 from gosprl import strategies
 from gosprl.collecting.collector import Collector
+from gosprl.collecting.record import ANY_REWARD
+from gosprl.collecting.requirements import Requirement
 from gosprl.collecting.result import Result
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import InputError
@@ -33,6 +36,9 @@ def collect(
     max_states: int | None = None,
     unseen: float | None = None,
     out: Any = None,
+    data: Any = None,
+    data_order: str | None = None,
+    need_unknown: str | None = None,
     **options: Any,
 ) -> Result:
     """Walk a system until the samples that are needed are collected.
@@ -45,7 +51,8 @@ def collect(
     need
         Samples needed: an int, for every existing pair of a `TabularMDP`, and for every action of every state
         discovered otherwise; an int array [S] (any action) or [S, A]; a dict of observations to samples of each of
-        their actions, or to dicts of action values to samples; a `Requirement`; or a callable (model) -> array.
+        their actions, or to dicts of action values to samples; a table, as a data frame or the path of a .csv or
+        .parquet file (docs/exchange_data.md); a `Requirement`; or a callable (model) -> array.
     strategy
         A name (see `gosprl.strategies.STRATEGIES`) or a strategy object.
     seed
@@ -79,6 +86,17 @@ def collect(
     out
         A directory to keep the run in, so that nothing is lost; one with the same settings goes on, and `max_steps`
         counts from its beginning. A `gosprl.runs.Out` says how often it is synced. See docs/runs.md.
+    data
+        Samples that are there already: the directory of a run, a .parquet, .csv or .npz file, a data frame, arrays, a
+        Minari data set, an `EmpiricalModel`, or a list of these. They count towards the need and narrow the confidence
+        sets; steps, curve and limit speak of the rest. Not together with `out`. See docs/exchange_data.md.
+    data_order
+        What is known of the data, which has to be said unless all of it are runs. "collected": the samples of each
+        pair are in the order in which they were drawn, and none was left out because of its outcome. "unknown": only
+        the latter; the sets are wider then.
+    need_unknown
+        What to do with observations in a table of needs that are not known yet: "error" (default), or "wait" until
+        they are discovered.
     **options
         The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`. With
         `reach=L`, each state that is certified, at level delta, to be more than L steps from where the walk is may be
@@ -112,10 +130,11 @@ def collect(
     chosen = strategies.make(strategy, options)
     around = declared(walked, chosen.dynamics, resets, reset_cost, horizon, max_states, unseen)
 
+    check_data(data, data_order, out)
+
     def begin(seed: int | None) -> Collector:
-        model = empty_model(walked)
-        around.prepare(model)
-        asked = walked.requirement(need, model)
+        model = begun_model(walked, around, data, data_order)
+        asked = asked_for(need, need_unknown, walked, model)
         return Collector(need=asked, strategy=chosen, seed=seed, model=model, threshold=threshold, around=around)
 
     if out is None:
@@ -135,6 +154,56 @@ def collect(
             stacklevel=2,
         )
     return result
+
+
+def check_data(data: Any, data_order: str | None, out: Any) -> None:
+    """Raise `InputError` for arguments that do not go together."""
+    if data is None and data_order is not None:
+        raise InputError(f"data_order: expected None without data, got {data_order!r:.80}")
+    if data is not None and out is not None:
+        raise InputError(
+            "data, out: a run that begins with data cannot be kept on disk yet; leave out one of the two. To go on "
+            "with the samples of a run, use gosprl.resume"
+        )
+
+
+def begun_model(
+    system: System,
+    around: Surroundings,
+    data: Any = None,
+    data_order: str | None = None,
+    rewards: tuple[float, float] = ANY_REWARD,
+) -> EmpiricalModel:
+    """Return the model that a run begins with: empty, or with the data given.
+
+    Parameters
+    ----------
+    system, around
+        What is walked, and what was declared about it.
+    data, data_order
+        As in `collect`.
+    rewards
+        The least and the largest reward allowed.
+    """
+    model = empty_model(system)
+    around.prepare(model)
+    if data is not None:
+        from gosprl.exchange.samples import Samples
+
+        Samples(data, data_order).count_into(model, system, rewards)
+    return model
+
+
+def asked_for(need: Any, unknown: str | None, system: System, model: EmpiricalModel) -> Requirement:
+    """Return what a user needs; `unknown` is about observations of a table that are not known yet."""
+    is_file = isinstance(need, PathLike) or (isinstance(need, str) and need.endswith((".csv", ".parquet")))
+    if is_file or hasattr(need, "columns"):
+        from gosprl.exchange.needs import need_of_table
+
+        return need_of_table(need, unknown or "error", system, model)
+    if unknown is not None:
+        raise InputError(f"need_unknown: expected None unless the need is a table, got {unknown!r:.80}")
+    return system.requirement(need, model)
 
 
 def empty_model(system: System) -> EmpiricalModel:

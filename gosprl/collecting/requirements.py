@@ -17,6 +17,7 @@ from gosprl.mdp.rows import Rows
 from gosprl.model.empirical import EmpiricalModel
 
 NO_ROWS = np.empty(0, dtype=np.int64)
+ANY = -1  # in the place of an action: any of the state's actions will do
 
 
 class Requirement(ABC):
@@ -185,7 +186,8 @@ class ByObservation(Requirement):
     Parameters
     ----------
     need
-        Observation (its key) -> samples of each action that it offers, or a mapping of actions to samples.
+        Observation (its key) -> samples of each action that it offers, or a mapping of actions to samples; there, `ANY`
+        stands for samples of any of them.
     """
 
     def __init__(self, need: Mapping[Any, Any], model: EmpiricalModel) -> None:
@@ -198,7 +200,8 @@ class ByObservation(Requirement):
         self._wanted = {key for key, wanted in self.need.items() if _most(key, wanted) > 0}
         for key, wanted in self.need.items():
             for action in wanted if isinstance(wanted, Mapping) else ():
-                _action(key, action, model.num_actions)
+                if action != ANY:
+                    _action(key, action, model.num_actions)
 
     def remember(self) -> dict[str, Any]:
         """Return nothing: the counts say what was discovered."""
@@ -207,13 +210,21 @@ class ByObservation(Requirement):
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Ask for samples of the states discovered since the last call, and go on looking for the others."""
         found, added, numbers = self._added(model, rows)
-        self._seen, self._found = len(model.discovered), self._found + found
-        self.pair[added] = numbers
         before, self._free = self._free, model.states.used
         self.state[before] = 0
-        self.state[self._free] = len(self._wanted) - self._found
+        self.state[self._free] = len(self._wanted) - self._found - found
+        self._ask_any(model, self.state)
+        self._seen, self._found = len(model.discovered), self._found + found
+        self.pair[added] = numbers
         ptr = model.rows.ptr
         return np.concatenate([added, *(np.arange(ptr[s], ptr[s + 1]) for s in {before, self._free})])
+
+    def _ask_any(self, model: EmpiricalModel, state: NDArray[np.int64]) -> None:
+        """Write what is needed of any action of the states discovered since the last update."""
+        for s in model.discovered[self._seen :]:
+            wanted = self.need.get(model.states.key(s), 0)
+            if isinstance(wanted, Mapping):
+                state[s] = wanted.get(ANY, 0)
 
     def _added(
         self, model: EmpiricalModel, rows: NDArray[np.int64]
@@ -239,9 +250,11 @@ class ByObservation(Requirement):
     def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
         """With the states discovered since the last update."""
         found, added, numbers = self._added(model, np.flatnonzero(self.pair > 0))
-        pair, state = self.pair.copy(), np.zeros_like(self.state)
+        pair, state = self.pair.copy(), self.state.copy()
         pair[added] = numbers
         left = len(self._wanted) - self._found - found
+        state[self._free] = 0
+        self._ask_any(model, state)
         state[model.states.used] = left
         return pair, state, self._found + found + (left > 0)
 
@@ -261,18 +274,22 @@ def _action(key: Any, action: Any, num_actions: int) -> int:
     return _checks.index(f"need: of {key!r:.40}", action, num_actions, "an action")
 
 
-def _of_table(need: Mapping[Any, Any], model: EmpiricalModel) -> NDArray[np.int64]:
-    """[S, A] what is needed by observation, where the states are known beforehand."""
+def of_mapping(need: Mapping[Any, Any], model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return needs by observation as samples per row [R] and per state with any action [S]; all states are known."""
     rows = model.known_rows
     out = np.zeros((rows.num_states, rows.num_actions), dtype=np.int64)
+    of_state = np.zeros(model.rows.num_states, dtype=np.int64)
     for key, wanted in need.items():
         s = _checks.index("need: an observation", key, rows.num_states, "a state")
         _most(key, wanted)
         there = rows.action[rows.ptr[s] : rows.ptr[s + 1]]
         by_action = wanted if isinstance(wanted, Mapping) else dict.fromkeys(there.tolist(), wanted)
         for a, number in by_action.items():
-            out[s, _action(key, a, rows.num_actions)] = number
-    return out
+            if isinstance(a, int) and a == ANY:
+                of_state[s] = number
+            else:
+                out[s, _action(key, a, rows.num_actions)] = number
+    return of_model(out, model)[0], of_state
 
 
 def of_model(need: Any, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -360,7 +377,7 @@ def as_requirement(need: Any, model: EmpiricalModel) -> Requirement:
     if callable(need):
         return Computed(need, model)
     if isinstance(need, Mapping):
-        return ByObservation(need, model) if model.growing else Fixed(*of_model(_of_table(need, model), model))
+        return ByObservation(need, model) if model.growing else Fixed(*of_mapping(need, model))
     if not (np.isscalar(need) or isinstance(need, (np.ndarray, list, tuple))):
         raise InputError(
             f"need: expected a number, an array [S] or [S, A], a dict of observations to samples, a callable (model) "

@@ -243,6 +243,9 @@ def _found(found: Found | None, kept: Arrangement) -> Found | None:
 
 def qualified(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirement) -> Guarantee:
     """Return what is promised, with what it is about and what it takes for granted."""
+    if guarantee.level is not None:
+        for what in model.given:
+            guarantee = guarantee.assuming(what)
     if model.aliased:
         names = ", ".join(model.states.name(s) for s in sorted(model.aliased)[:SHOWN_ALIASED])
         more = "" if len(model.aliased) <= SHOWN_ALIASED else f" and {len(model.aliased) - SHOWN_ALIASED} more"

@@ -319,8 +319,8 @@ class EmpiricalModel(StateSpace):
         """Return (ptr, succ, count, first) of the given rows, by default all.
 
         The stored successors of the i-th row are `succ[ptr[i] : ptr[i + 1]]` in order of appearance, with their counts
-        and the visit at which each was first seen (0 if unknown). In a closed model all candidates are stored, in
-        increasing order, with count 0 if not yet seen.
+        and the visit at which each was first seen (-m: at visit m or before; 0: unknown). In a closed model all
+        candidates are stored, in increasing order, with count 0 if not yet seen.
         """
         return pool.stored(self._counts, rows)
 

@@ -48,6 +48,7 @@ class StateSpace:
         self._offers: dict[int, Sequence[int] | None] = {}  # what a state last offered; None: all actions
         self.masked = False  # whether a state ever offered less than all
         self.reset_cost = 1.0
+        self.given: tuple[str, ...] = ()  # what was taken for granted of the samples, for guarantees
         self.restarts = 0  # resets that began another trajectory: no sign that episodes end
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to
@@ -160,11 +161,12 @@ class StateSpace:
         self.masked = self.masked or actions is not None
         if np.array_equal(offered, self.enabled[begin:end]):
             return False
-        if first:
+        taken = self._counts.visits[begin:end] > 0  # in data from before the run, which do not say what was offered
+        if first and not (taken & ~offered).any():
             self.enabled[begin:end] = offered
         else:
             self.aliased.add(s)
-            self.enabled[begin:end] |= offered
+            self.enabled[begin:end] = offered | (taken if first else self.enabled[begin:end])
         _kernels.touch_many(self._counts, np.arange(begin, end))
         return True
 

@@ -1,11 +1,12 @@
 """What a collector walks on."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gosprl import _checks
 from gosprl.collecting.outcome import Outcome, Start
 from gosprl.collecting.requirements import Requirement, as_requirement
 from gosprl.mdp.tabular import TabularMDP
@@ -82,6 +83,21 @@ class System(ABC):
     def requirement(self, need: Any, model: EmpiricalModel) -> Requirement:
         """Return what `collect(system, need)` means by `need`."""
         return as_requirement(need, model)
+
+    def key_of(self, observation: Any) -> Hashable:
+        """Return what `reset` and `step` return for an observation that needs or data call by name; itself, by default.
+
+        `GosprlError` if there is no such observation.
+        """
+        return observation  # type: ignore[no-any-return]
+
+    def observed_key(self, observation: Any) -> Hashable:
+        """Return the same for an observation as the system made it, where what is shown of it is something else."""
+        return self.key_of(observation)
+
+    def action_index(self, value: Any) -> int:
+        """Return the index of an action that data call by its value; `GosprlError` if there is none."""
+        return _checks.whole("actions", value, 0)
 
     def follow(self, engine: "Engine", steps: int) -> None:
         """Follow the engine's attempt until it ends, or for at most `steps` steps.

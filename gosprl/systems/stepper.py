@@ -151,9 +151,21 @@ class Stepper(System):
     def _wanted(self, shown: Any) -> Hashable:
         """Return the state that a need calls by its observation, or by its value of `key`."""
         try:
-            return self._state(self.encoder.key_of(shown))
+            return self.key_of(shown)
         except GosprlError as error:
             raise InputError(f"need: of {shown!r:.40}: {error}") from None
+
+    def key_of(self, observation: Any) -> Hashable:
+        """Return the state of an observation, or of a value of `key`."""
+        return self._state(self.encoder.key_of(observation))
+
+    def observed_key(self, observation: Any) -> Hashable:
+        """Return the state of an observation; where `key` is given, it is called without an info."""
+        return self._state(self.encoder.encode(observation))
+
+    def action_index(self, value: Any) -> int:
+        """Return the index of an action value, a new one if only a function of the user's own knows the actions."""
+        return self._actions.index(value)
 
     def _by_action(self, shown: Any, number: Any) -> Any:
         """Return samples by action index, if they are given by action value; else the number as it is."""

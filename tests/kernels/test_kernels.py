@@ -28,6 +28,7 @@ if numba.config.DISABLE_JIT:  # see which kernels the interpreter runs
 import gosprl
 from gosprl import _kernels
 from gosprl.collecting import rules
+from gosprl.exchange.adding import add_counts
 from gosprl.planning import ssp as planner
 from gosprl.planning.solution import seen_of
 
@@ -66,6 +67,11 @@ assert len(model.counts.succ) > pool
 s, a, s_next, count = model.transitions()
 given = gosprl.EmpiricalModel.from_counts(s, a, s_next, count, states=S, actions=exists)
 show("from_counts", *given.counts)
+added = gosprl.EmpiricalModel(S, exists)
+add_counts(added, added.rows.index(s, a), s_next, count)
+add_counts(added, added.rows.index(s, a), s_next, count, np.ones_like(count))
+added.update(s[:5], a[:5], (s_next[:5] + 1) % S)
+show("added", *added.counts, gosprl.KL(0.1, 1.0).intervals(added).total)
 
 # confidence sets
 families = [gosprl.KL(0.1, 1.0), gosprl.KL(0.1, 0.03), gosprl.Bernstein(0.1, 0.02)]

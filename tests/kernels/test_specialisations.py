@@ -29,6 +29,8 @@ model.update(1, 1, 2)
 model.update(s[::2], a[::2], s_next[::2], rewards[::2])
 model.update(s[::-1], a[::-1], s_next[::-1], 0.5)
 counted = gosprl.EmpiricalModel.from_counts(*model.transitions(), states=6, actions=2)
+for data in (model, counted, model.transitions()):
+    gosprl.collect(gosprl.TabularMDP(np.full((6, 2, 6), 1 / 6)), 1, data=data, data_order="collected")
 closed = gosprl.EmpiricalModel(6, 2, successors=np.ones((6, 2, 6), dtype=bool))
 closed.update(s, a, s_next)
 river = gosprl.envs.make("riverswim6")

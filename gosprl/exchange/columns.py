@@ -1,0 +1,322 @@
+"""Columns of transitions: their names, their types, and what their values stand for.
+
+A table of transitions has one row for each sample, or for each kind of sample if it has the column `count`:
+
+| columns | what they hold |
+|---|---|
+| `observation`, `next_observation` | observations; text is JSON, or the observation itself if it is none |
+| `s`, `s_next` | numbers where the system numbers its states, observations elsewhere |
+| `state`, `next_state` | numbers of states, for systems that number them |
+| `action`, `a`; `action_value` | whole numbers are indices, anything else is a value; always values |
+| `reward` | finite numbers; 0 by default |
+| `count` | how often; the order is not known then |
+| `reset`, `terminated`, `truncated`, `crash`, `unknown`, `late`; or `flags` | as in the log of a run (docs/runs.md) |
+| `walker`, `order` | as there; `order` has to be 0 |
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gosprl.errors import GosprlError, InputError
+from gosprl.model.content import Content
+
+NUMBER, SHOWN, OBSERVATION, TEXT, KEY, RAW, INDEX, VALUE = (
+    "number",  # of a state, by a system that numbers them
+    "shown",  # a number where the system numbers its states, else an observation
+    "observation",
+    "text",  # of an observation or an action value
+    "key",  # what stands for an observation inside
+    "raw",  # an observation as the system returns it, before `key=`
+    "index",  # of an action
+    "value",  # of an action
+)
+STATES = {"observation": OBSERVATION, "s": SHOWN, "state": NUMBER}  # the first that is there is read
+NEXT = {"next_observation": OBSERVATION, "s_next": SHOWN, "next_state": NUMBER}
+ACTIONS = {"action_value": VALUE, "a": INDEX, "action": INDEX}
+FLAGS = ("reset", "terminated", "truncated", "crash", "unknown", "late")  # bits 1, 2, 4, ... of `flags`
+OTHERS = ("reward", "count", "flags", "walker", "order", *FLAGS)
+KNOWN = (*STATES, *NEXT, *ACTIONS, *OTHERS)
+EXPECTED = (
+    "expected the columns (state, action, next_state), (observation, action, next_observation) or (s, a, s_next), and "
+    f"perhaps {', '.join(OTHERS)}"
+)
+
+
+class Values(NamedTuple):
+    """The values of a column."""
+
+    codes: NDArray[np.int64]  # [n] places in `values`, -1 for none; without `values`, the values themselves
+    values: Sequence[Any] | None
+    form: str
+    name: str  # of the column
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows of a source."""
+
+    source: str
+    first: int  # number of rows before them
+    state: Values
+    action: Values
+    next_state: Values
+    reward: NDArray[np.float64]
+    flags: Mapping[str, NDArray[np.bool_]]
+    walker: NDArray[np.int64]
+    count: NDArray[np.int64] | None = None
+    elsewhere: NDArray[np.bool_] | None = None  # resets that began another trajectory, where that is known
+    resets_told: bool = True  # whether the source says where resets were
+
+    def wrong(self, row: int, column: str, what: str) -> InputError:
+        """Return the error for a row of the batch."""
+        return InputError(f"data: {self.source}, row {self.first + row + 1}, column {column}: {what}")
+
+
+def roles(names: Iterable[str], source: str) -> dict[str, str]:
+    """Return the column that each role is read from; `InputError` if one is missing, or not known."""
+    given = [name for name in names if not name.startswith("__index_level_")]  # pandas' own
+    foreign = [name for name in given if name not in KNOWN]
+    if foreign:
+        raise InputError(f"data: {source}: column {foreign[0]!r:.60} is not known; {EXPECTED}; leave out others")
+    if len(set(given)) < len(given):
+        twice = next(name for name in given if given.count(name) > 1)
+        raise InputError(f"data: {source}: column {twice!r} is there twice")
+    found = {name: name for name in OTHERS if name in given}
+    for role, choices in (("state", STATES), ("action", ACTIONS), ("next_state", NEXT)):
+        name = next((name for name in choices if name in given), None)
+        if name is None:
+            raise InputError(f"data: {source}: no column {' or '.join(choices)}, got {given!r:.200}; {EXPECTED}")
+        found[role] = name
+    if list(STATES).index(found["state"]) != list(NEXT).index(found["next_state"]):
+        raise InputError(
+            f"data: {source}: the columns {found['state']} and {found['next_state']} do not belong together; {EXPECTED}"
+        )
+    return found
+
+
+def batch_of(columns: Mapping[str, Any], source: str, first: int) -> Batch:
+    """Return rows of a table, after checking their types.
+
+    Parameters
+    ----------
+    columns
+        Name -> NumPy array or Arrow array, all [n].
+    source
+        The name of the source, for errors.
+    first
+        The number of rows before them.
+    """
+    place = roles(columns, source)
+    n = len(columns[place["state"]])
+    for name, column in columns.items():
+        if len(column) != n:
+            raise InputError(
+                f"data: {source}: columns of different lengths: {place['state']} {n}, {name} {len(column)}"
+            )
+    at = _At(source, first)
+    flags = _flags(columns, n, at)
+    for name in ("unknown", "late"):
+        if flags[name].any():
+            at.fail(int(np.argmax(flags[name])), name, "a sample whose outcome was not known in time cannot be counted")
+    order = _integers(columns["order"], "order", at) if "order" in columns else np.zeros(n, dtype=np.int64)
+    if order.any():
+        what = "expected 0; sort the rows by row number + order, which is the order of issue, and leave out the column"
+        at.fail(int(np.flatnonzero(order)[0]), "order", what)
+    count = None
+    if "count" in columns:
+        count = _integers(columns["count"], "count", at)
+        if (count < 0).any():
+            row = int(np.argmax(count < 0))
+            at.fail(row, "count", f"expected a whole number >= 0, got {count[row]}")
+    return Batch(
+        source=source,
+        first=first,
+        state=_values(columns[place["state"]], STATES[place["state"]], place["state"], at),
+        action=_values(columns[place["action"]], ACTIONS[place["action"]], place["action"], at),
+        next_state=_values(columns[place["next_state"]], NEXT[place["next_state"]], place["next_state"], at),
+        reward=_rewards(columns["reward"], flags["reset"], at) if "reward" in columns else np.zeros(n),
+        flags=flags,
+        walker=_integers(columns["walker"], "walker", at) if "walker" in columns else np.zeros(n, dtype=np.int64),
+        count=count,
+        resets_told="reset" in columns or "flags" in columns,
+    )
+
+
+class _At(NamedTuple):
+    source: str
+    first: int
+
+    def fail(self, row: int, column: str, what: str) -> None:
+        raise InputError(f"data: {self.source}, row {self.first + row + 1}, column {column}: {what}")
+
+
+def _flags(columns: Mapping[str, Any], n: int, at: _At) -> dict[str, NDArray[np.bool_]]:
+    bits = np.zeros(n, dtype=np.int64)
+    if "flags" in columns:
+        bits = _integers(columns["flags"], "flags", at)
+        outside = (bits < 0) | (bits >= 1 << len(FLAGS))
+        if outside.any():
+            row = int(np.argmax(outside))
+            at.fail(row, "flags", f"expected bits below {1 << len(FLAGS)}, got {bits[row]}")
+    found = {name: (bits & 1 << i) > 0 for i, name in enumerate(FLAGS)}
+    for name in FLAGS:
+        if name in columns:
+            values = _integers(columns[name], name, at, truths=True)
+            if ((values != 0) & (values != 1)).any():
+                row = int(np.argmax((values != 0) & (values != 1)))
+                at.fail(row, name, f"expected true or false, got {values[row]}")
+            found[name] = found[name] | (values == 1)
+    both = found["reset"] & (found["terminated"] | found["truncated"] | found["crash"])
+    if both.any():
+        at.fail(int(np.argmax(both)), "reset", "a reset is a row of its own, and ends no episode")
+    return found
+
+
+def _numpy(column: Any) -> NDArray[Any] | list[Any]:
+    """Return a column as an array of numbers, or as a list if it has other values or gaps."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not isinstance(column, pa.Array):
+        return column if isinstance(column, list) else np.asarray(column)
+    kind = column.type
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if number and column.null_count == 0:
+        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        return numbers
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _integers(column: Any, name: str, at: _At, truths: bool = False) -> NDArray[np.int64]:
+    """Return whole numbers [n]; with `truths`, also bools."""
+    array = _numpy(column)
+    if isinstance(array, np.ndarray) and array.ndim == 1:
+        if array.dtype.kind == "i" or (array.dtype.kind == "b" and truths):
+            return array.astype(np.int64)
+        if array.dtype.kind == "u":
+            if array.max(initial=0) >= 2**63:
+                at.fail(int(np.argmax(array)), name, f"expected a number below 2^63, got {array.max()}")
+            return array.astype(np.int64)
+        if array.dtype.kind == "f":
+            wrong = ~((np.abs(array) < 2.0**53) & (array == np.floor(array)))
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                at.fail(row, name, f"expected a whole number, got {array[row]}")
+            return array.astype(np.int64)
+    for row, value in enumerate(array):
+        allowed = (int, np.integer, bool) if truths else (int, np.integer)
+        if not isinstance(value, allowed) or (isinstance(value, bool) and not truths):
+            wanted = "true or false" if truths else "a whole number"
+            at.fail(row, name, f"expected {wanted}, got {_shown(value)}")
+    return np.array(list(array), dtype=np.int64)
+
+
+def _rewards(column: Any, reset: NDArray[np.bool_], at: _At) -> NDArray[np.float64]:
+    array = _numpy(column)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf" or array.ndim != 1:
+        numbers = np.zeros(len(array))
+        for row, value in enumerate(array):
+            if value is None and reset[row]:
+                continue
+            if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+                at.fail(row, "reward", f"expected a finite number, got {_shown(value)}")
+            numbers[row] = value
+        array = numbers
+    reward = np.where(reset, 0.0, array.astype(np.float64))
+    if not np.isfinite(reward).all():
+        row = int(np.argmin(np.isfinite(reward)))
+        at.fail(row, "reward", f"expected a finite number, got {reward[row]}")
+    return reward
+
+
+def _values(column: Any, form: str, name: str, at: _At) -> Values:
+    """Return the values of a column of states or actions; each different one is stored once."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.Array):
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            return _of_text(column.cast(pa.large_string()), form, name, at)
+    array = _numpy(column)
+    if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu":
+        return _of_whole(_integers(array, name, at), form, name)
+    if form in (NUMBER, INDEX):
+        array, found = _gaps_filled(array), None
+        if form == NUMBER or not _any_text(array):
+            found = _integers(array, name, at)
+            return Values(found, None, form, name)
+    if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind == "f" and form in (SHOWN, INDEX):
+        return _of_whole(_integers(array, name, at), form, name)
+    codes, values = coded(list(array), name, at)
+    return Values(codes, values, VALUE if form == INDEX else form, name)
+
+
+def _of_whole(whole: NDArray[np.int64], form: str, name: str) -> Values:
+    if form in (NUMBER, INDEX):
+        return Values(whole, None, form, name)
+    values, codes = np.unique(whole, return_inverse=True)
+    return Values(codes.astype(np.int64).ravel(), values.tolist(), form, name)
+
+
+def _of_text(column: Any, form: str, name: str, at: _At) -> Values:
+    if form == NUMBER:
+        row = next((i for i, value in enumerate(column.to_pylist()) if value is not None), 0)
+        at.fail(
+            row,
+            name,
+            f"expected the number of a state, got {_shown(column[row].as_py())}; observations as text "
+            "belong in the columns observation and next_observation",
+        )
+    encoded = column.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    values = encoded.dictionary.to_pylist()
+    if "" in values:  # nothing is written as nothing
+        codes[codes == values.index("")] = -1
+    return Values(codes, values, form if form == SHOWN else TEXT, name)
+
+
+def _gaps_filled(array: Any) -> Any:
+    """Return a column with -1 in the place of None and nan."""
+    if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+        return np.where(np.isnan(array), -1, array)
+    if isinstance(array, list) or array.dtype.kind == "O":
+        return [-1 if value is None or value != value else value for value in array]
+    return array
+
+
+def _any_text(array: Any) -> bool:
+    if isinstance(array, np.ndarray):
+        return array.ndim > 1 or array.dtype.kind not in "iufb"
+    return any(isinstance(value, str | bytes | tuple | list | dict) for value in array)
+
+
+def coded(items: Sequence[Any], name: str, at: Any) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the place of each item among the different ones, -1 for None; and these."""
+    freeze = Content().freeze
+    places: dict[Hashable, int] = {}
+    values: list[Any] = []
+    codes = np.empty(len(items), dtype=np.int64)
+    for row, item in enumerate(items):
+        if item is None:
+            codes[row] = -1
+            continue
+        try:
+            key = freeze(item)
+        except GosprlError as error:
+            at.fail(row, name, str(error))
+        place = places.setdefault(key, len(values))
+        if place == len(values):
+            values.append(item)
+        codes[row] = place
+    return codes, values
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else f"{value!r:.60} ({type(value).__name__})"
