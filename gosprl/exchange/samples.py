@@ -10,7 +10,8 @@ With unknown order, the bounds that use *when* a successor was first seen do not
 samples of a pair first, and the many visits without one that follow seem to prove that nothing else is there. So of
 the times of first appearance only this is kept: they lie in the data. What depends on counts alone still holds: the
 ends of intervals, and the cap on all unseen successors after all visits, where the number of states is known. The cap
-that goes by the visits since the last new successor counts them from the end of the data.
+that goes by the visits since the last new successor counts them from the end of the data. Bernstein sets where the
+number of states is unknown go by first appearances for their lower ends, which are 0 then.
 
 Counts have no order. They are valid in the same way with either word, and have the same price.
 """

@@ -221,7 +221,10 @@ def test_given_up_exits_with_1(strategy):
     [
         ([], "ENV"),
         (["nowhere"], "'nowhere'.*corridor24.*four_room43.*riverswim.*wheel"),
-        (["riverswim6", "--need", "many"], "need: expected a whole number or an .npy file, got 'many'"),
+        (
+            ["riverswim6", "--need", "many"],
+            "need: expected a whole number or an .npy, .csv or .parquet file, got 'many'",
+        ),
         (["riverswim6", "--need", "[/b]3"], r"need: .* got '\[/b\]3'"),
         (["riverswim6", "--need", "-1"], "need: .*>= 0, got -1"),
         (["riverswim6", "--need", "absent.npy"], "need: absent.npy"),
