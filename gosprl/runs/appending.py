@@ -21,7 +21,7 @@ class Output:
         self._directory, self._sizes = directory, sizes
         self._fds: dict[str, int] = {}
         self._unsynced: dict[str, None] = {}  # in the order of the first write
-        self._changed: dict[Path, None] = {directory: None}  # directories with names to sync
+        self._changed = {directory: None, directory.parent: None}  # directories with names to sync
 
     def size(self, file: str) -> int:
         """Return the size of a file, with what was appended."""

@@ -129,13 +129,27 @@ def canonical(value: dict[str, Any]) -> bytes:
     ValueError, TypeError, RecursionError
         If JSON cannot hold the value.
     """
-    fields = [f"{json.dumps(name)}: {_ENCODER.encode(part)}" for name, part in sorted(value.items())]
-    return ("{\n" + ",\n".join(fields) + "\n}\n").encode("ascii")
+    return _joined(_fields(value))
 
 
 def digest_of(value: dict[str, Any]) -> str:
     """Return the SHA-256 of the canonical form of a value, which has no field "digest", in hex."""
     return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def _fields(value: dict[str, Any]) -> dict[str, str]:
+    """Return the line of each field."""
+    return {name: f"{json.dumps(name)}: {_ENCODER.encode(part)}" for name, part in value.items()}
+
+
+def _joined(fields: dict[str, str]) -> bytes:
+    return ("{\n" + ",\n".join([fields[name] for name in sorted(fields)]) + "\n}\n").encode("ascii")
+
+
+def _sealing(fields: dict[str, str]) -> bytes:
+    """Return the bytes of a file with these fields and their digest."""
+    digest = hashlib.sha256(_joined(fields)).hexdigest()
+    return _joined({**fields, "digest": f'"digest": "{digest}"'})
 
 
 def write_json(path: Path, value: dict[str, Any], lasting_name: bool = True) -> None:
@@ -205,7 +219,7 @@ def _sealed(name: str, value: dict[str, Any]) -> bytes:
     if "digest" in value:
         raise InputError(f'{name}: the field "digest" is added when it is written, got one')
     try:
-        data = canonical({**value, "digest": digest_of(value)})
+        data = _sealing(_fields(value))
         _unsealed(data)
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{name}: expected a value that JSON holds exactly, got one where {_reason(error)}") from None
@@ -216,9 +230,10 @@ def _unsealed(data: bytes) -> dict[str, Any]:
     value = json.loads(data.decode("ascii"), object_pairs_hook=_without_duplicates, parse_constant=no_constant)
     if type(value) is not dict:
         raise ValueError("it is no JSON object")
-    if canonical(value) != data:
+    digest, fields = value.pop("digest", None), _fields(value)
+    if _joined({**fields, **_fields({"digest": digest})}) != data:
         raise ValueError("its bytes are not the canonical form of their content")
-    if value.pop("digest", None) != digest_of(value):
+    if _sealing(fields) != data:
         raise ValueError("its digest is not that of its content")
     return value
 

@@ -121,7 +121,10 @@ class DiskJournal(Journal):
         self._thread: threading.Thread | None = None
 
     def start(self, prepare: Callable[[], LogWriter]) -> None:
-        """Begin to write, to the log that `prepare` opens in the writing thread."""
+        """Begin to write, to the log that `prepare` opens in the writing thread when there is something to write.
+
+        Until then the thread sleeps: in a run of milliseconds it would only take Python's lock from the walk.
+        """
         self._thread = threading.Thread(target=self._write_all, args=(prepare,), name="gosprl journal", daemon=True)
         self._thread.start()
 
@@ -250,8 +253,7 @@ class DiskJournal(Journal):
 
     def _write_all(self, prepare: Callable[[], LogWriter]) -> None:
         try:
-            self._writer = writer = prepare()
-            while not self._write_pending(writer):
+            while not self._write_pending(prepare):
                 pass
             with self._lock:
                 while self._last is None:
@@ -263,7 +265,7 @@ class DiskJournal(Journal):
             with self._lock:
                 self._lock.notify_all()
 
-    def _write_pending(self, writer: LogWriter) -> bool:
+    def _write_pending(self, prepare: Callable[[], LogWriter]) -> bool:
         """Wait until something is to be written, and write it; whether that was the last."""
         with self._lock:
             if not self._asked and not self._ended:
@@ -271,7 +273,9 @@ class DiskJournal(Journal):
             order, self._pending = self._pending, Order()
             self._asked, ended = False, self._ended
         if order or ended:
-            self._write(writer, order, writer.close if ended else writer.sync)
+            if self._writer is None:
+                self._writer = prepare()
+            self._write(self._writer, order, self._writer.close if ended else self._writer.sync)
             with self._lock:
                 self._lock.notify_all()  # the walk may wait for this write
         return ended

@@ -24,7 +24,7 @@ from gosprl.model.content import thaw
 from gosprl.runs import describing
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.chain import CHAIN, NAMES_FILE
-from gosprl.runs.files import sync_directory, write_json
+from gosprl.runs.files import write_json
 from gosprl.runs.journal import DiskJournal
 from gosprl.runs.locks import Lock
 from gosprl.runs.manifests import CHECKPOINTS, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun, now
@@ -165,8 +165,7 @@ class Keeper:
         if differences:
             return self._next_leg(begin, "")
         try:
-            if run.contents.rows:
-                run.restore(collector, self._system)
+            run.restore(collector, self._system)
         except Differs as error:
             warnings.warn(
                 f"{self.directory}: its log cannot be followed exactly ({error}), as after a change of versions; all "
@@ -248,9 +247,8 @@ class Keeper:
         if self.manifest["system"]["stored"]:
             assert self._system.mdp is not None
             write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
-        write_json(self.directory / MANIFEST, self.manifest)
-        sync_directory(self.directory.parent)
-        return LogWriter(self.directory, self.manifest["run"])
+        write_json(self.directory / MANIFEST, self.manifest, lasting_name=False)
+        return LogWriter(self.directory, self.manifest["run"])  # its first sync is also that of all names
 
     def _go_on_with_files(self) -> LogWriter:
         """Write that the run goes on."""

@@ -148,7 +148,6 @@ class LogWriter:
                 synced(fd)
             else:
                 self._output.open(segment_name(1))
-                self._output.sync()  # the names of new files, before there is data to wait for
         except BaseException:
             self._output.close()
             raise
