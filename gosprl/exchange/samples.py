@@ -22,7 +22,9 @@ from gosprl import _checks
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.errors import InputError
 from gosprl.exchange.adding import ModelTaker, forget_order
-from gosprl.exchange.incoming import Model, Run, sources
+from gosprl.exchange.incoming.choosing import sources
+from gosprl.exchange.incoming.model import Model
+from gosprl.exchange.incoming.run import Run
 from gosprl.exchange.taking import Taker
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System

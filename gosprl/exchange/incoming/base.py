@@ -1,0 +1,35 @@
+"""Incoming: a source of samples, which is read in batches.
+
+Nothing is allocated by what a header claims: files are read piece by piece, and a piece that is missing is an error.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from gosprl.exchange.columns import Batch
+
+ROWS = 65_536  # of a batch
+
+
+class Incoming(ABC):
+    """A source of samples.
+
+    Attributes
+    ----------
+    name
+        What errors call it.
+    has_order
+        Whether it proves the order in which it was collected: only a run does.
+    """
+
+    name: str
+    has_order = False
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """Yield its rows in order."""
+
+
+def short(error: BaseException) -> str:
+    """Return an error on one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
