@@ -18,7 +18,7 @@ from gosprl import _checks
 from gosprl.collecting.requirements import ANY, ByObservation, Fixed, Requirement, of_mapping
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.incoming.tables import frame_parts, unescaped
-from gosprl.exchange.taking import meanings
+from gosprl.exchange.meanings import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System
 

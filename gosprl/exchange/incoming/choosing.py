@@ -24,12 +24,15 @@ EXPECTED = (
 )
 
 
-def sources(data: Any) -> list[Incoming | Model]:
+Source = Incoming | Model
+
+
+def sources(data: Any) -> list[Source]:
     """Return the sources that a user gave, in order."""
     return [source_of(part) for part in (data if isinstance(data, list) else [data])]
 
 
-def source_of(data: Any) -> Incoming | Model:
+def source_of(data: Any) -> Source:
     """Return one source."""
     if isinstance(data, EmpiricalModel):
         return Model(data)
@@ -52,7 +55,7 @@ def source_of(data: Any) -> Incoming | Model:
     raise InputError(f"data: {EXPECTED}; got {data!r:.80}")
 
 
-def _at_path(data: Any) -> Incoming | Model:
+def _at_path(data: Any) -> Source:
     path = Path(data)
     if path.is_dir():
         if (path / "data" / "metadata.json").is_file():

@@ -18,6 +18,8 @@ class Minari(Incoming):
     One that gosprl exported has numbers of states, and its metadata say what they stand for.
     """
 
+    kind = "minari"
+
     def __init__(self, data: Any) -> None:
         by_name = isinstance(data, str | os.PathLike)
         self.name = f"the Minari data set {data}" if by_name else "the Minari data set"

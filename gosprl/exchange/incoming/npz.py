@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gosprl.errors import InputError
 from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of
 from gosprl.exchange.incoming import base
-from gosprl.exchange.incoming.base import Incoming, short
+from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
 
 MOST_TEXT = 2**30  # bytes of the observations in an npz file
 BESIDE = ("counts", "metadata")  # arrays in an npz file that are no columns
@@ -21,8 +21,14 @@ BESIDE = ("counts", "metadata")  # arrays in an npz file that are no columns
 class Npz(Incoming):
     """A file of arrays, as `numpy.savez` writes it; read piece by piece, without pickle."""
 
+    kind = "npz"
+
     def __init__(self, path: Path) -> None:
         self.name, self._path = str(path), path
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the file."""
+        return digest_of_file(self._path)
 
     def batches(self) -> Iterator[Batch]:
         """Yield its rows."""

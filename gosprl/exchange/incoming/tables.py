@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gosprl.errors import InputError
 from gosprl.exchange.columns import Batch, batch_of
 from gosprl.exchange.incoming import base
-from gosprl.exchange.incoming.base import Incoming, short
+from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
 
 BLOCK = 4 * 2**20  # bytes of a csv file read at once
 
@@ -52,8 +52,14 @@ class Tables(Incoming):
 class Parquet(Tables):
     """A parquet file."""
 
+    kind = "parquet"
+
     def __init__(self, path: Path) -> None:
         self.name, self._path = str(path), path
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the file."""
+        return digest_of_file(self._path)
 
     def _parts(self) -> Iterator[Any]:
         import pyarrow.parquet as pq
@@ -67,8 +73,14 @@ class Parquet(Tables):
 class Csv(Tables):
     """A csv file, with the names of its columns in the first line."""
 
+    kind = "csv"
+
     def __init__(self, path: Path) -> None:
         self.name, self._path = str(path), path
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the file."""
+        return digest_of_file(self._path)
 
     def _parts(self) -> Iterator[Any]:
         from pyarrow import csv
@@ -106,6 +118,8 @@ def unescaped(part: Any) -> Any:
 class Frame(Tables):
     """A data frame of pandas or polars, an Arrow table, or anything that hands over columns like them."""
 
+    kind = "frame"
+
     def __init__(self, frame: Any) -> None:
         self.name, self._frame = f"the {type(frame).__name__}", frame
 
@@ -131,6 +145,8 @@ def frame_parts(frame: Any, argument: str) -> Iterator[Any]:
 
 class Arrays(Incoming):
     """A dict of arrays."""
+
+    kind = "arrays"
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.name = "the arrays"
