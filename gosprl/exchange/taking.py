@@ -97,8 +97,7 @@ class Taker:
             codes = np.where(reset, NONE, given.codes)
         assert given.values is not None
         index = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        for code in np.unique(codes[~reset]).tolist():
-            row = int(np.argmax((codes == code) & ~reset))
+        for code, row in _first_rows(codes, ~reset):
             if code < 0:
                 raise batch.wrong(row, given.name, "expected an action, got nothing")
             index[code] = self._action(batch, row, given, given.values[code])
@@ -125,8 +124,7 @@ class Taker:
         if given.values is None:
             return self._numbered(batch, given, needed)
         ids = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        for code in np.unique(given.codes[needed & (given.codes >= 0)]).tolist():
-            row = int(np.argmax(needed & (given.codes == code))) if len(given.values) > code else 0
+        for code, row in _first_rows(given.codes, needed & (given.codes >= 0)):
             ids[code] = self._id(batch, row, given, given.values[code])
         return ids[given.codes]
 
@@ -278,6 +276,13 @@ class Taker:
                 except InputError as error:
                     raise batch.wrong(row, batch.action.name, str(error).partition(": ")[2]) from None
             raise
+
+
+def _first_rows(codes: NDArray[np.int64], among: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the different codes among some rows, and the first row of each: errors name it."""
+    rows = np.flatnonzero(among)
+    values, first = np.unique(codes[rows], return_index=True)
+    return list(zip(values.tolist(), rows[first].tolist(), strict=True))
 
 
 def _called(form: str) -> str:

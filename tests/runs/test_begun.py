@@ -256,9 +256,11 @@ def test_exports_have_the_transitions_walked_and_the_counts_of_all(kept, tmp_pat
     np.testing.assert_array_equal(found["counts"], result.counts)
     assert found["counts"].sum() == 70 + 90
     assert json.loads(str(found["metadata"]))["data"] == manifest_of(run)["data"]
+    export(run, tmp_path / "model.drn")
+    assert "given the data" in (tmp_path / "model.drn").read_text()
     export(run, tmp_path / "model.csv", table="model")
     with (tmp_path / "model.csv").open() as file:
-        assert sum(int(row["count"]) for row in csv.DictReader(file) if row["label"] == "live") == 70 + 90
+        assert sum(int(row["count"]) for row in csv.DictReader(file) if row["reset"] == "false") == 70 + 90
 
 
 def test_a_run_with_data_is_data(kept, tables):
