@@ -39,6 +39,7 @@ from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
 from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, write_json
 from gosprl.runs.keys import key_of, text_of
+from gosprl.runs.looking import printable
 from gosprl.runs.manifests import DATA
 from gosprl.systems.base import System
 
@@ -194,7 +195,7 @@ class KeptData(Beginning):
 def data_in_words(entry: Mapping[str, Any]) -> str:
     """Return what a manifest says of data, in words."""
     order = {"collected": "in the order collected", "unknown": "their order is unknown", None: "of runs, in order"}
-    names = ", ".join(f"{source['name']} ({source['kind']})" for source in entry["sources"][:SHOWN])
+    names = ", ".join(printable(f"{source['name']:.200} ({source['kind']:.20})") for source in entry["sources"][:SHOWN])
     more = f" and {len(entry['sources']) - SHOWN} more" if len(entry["sources"]) > SHOWN else ""
     return f"{entry['samples']:,} samples of {names}{more}, {order[entry['order']]}"
 

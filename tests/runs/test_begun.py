@@ -273,8 +273,19 @@ def test_a_run_with_data_is_data(kept, tables):
     both = gosprl.collect(make(), 1, seed=1, data=[run, tables["maze"]], data_order="unknown", max_steps=1, **options)
     assert both.counts.sum() == 70 + 90 + 70 + 1
     assert UNSELECTED in str(both.guarantee)
-    lost = counted(result.model) - counted(again.model)
-    assert not lost
+    assert not counted(result.model) - counted(again.model)
+
+
+@pytest.mark.parametrize("order", [None, "collected"])
+def test_runs_prove_their_order_also_if_it_is_said(order, tables, tmp_path):
+    make, options = KINDS["maze"]
+    data = {"data": tables["maze"].with_suffix(""), "data_order": order}
+    result = gosprl.collect(make(), 12, seed=1, max_steps=20, out=tmp_path / "run", **data, **options)
+    (source,) = manifest_of(tmp_path / "run")["data"]["sources"]
+    assert source["digest"] == certificate_of(tables["maze"].with_suffix(""))["log"]
+    assert (source["kind"], manifest_of(tmp_path / "run")["data"]["order"]) == ("run", None)
+    assert "the data" not in str(result.guarantee)
+    assert verify(tmp_path / "run").ok
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
