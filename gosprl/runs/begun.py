@@ -291,6 +291,8 @@ def _check_states(counts: Mapping[str, Any], fixed: int, actions: int | None) ->
         kind, text = entry
         if kind not in KINDS or (type(text) is str) != (kind in ("live", "final")):
             raise ValueError(f"states: expected a kind and a key, got {entry!r:.60}")
+        if text is not None:
+            key_of(text)
     there = fixed + len(counts["states"])
     if not all(0 <= s < there for s in counts["discovered"]):
         raise ValueError("discovered: expected numbers of states")
@@ -299,6 +301,8 @@ def _check_states(counts: Mapping[str, Any], fixed: int, actions: int | None) ->
     if counts["actions"] is not None:
         if type(counts["actions"]) is not list or not all(type(text) is str for text in counts["actions"]):
             raise ValueError("actions: expected keys")
+        for text in counts["actions"]:
+            key_of(text)
         most = max(FEW_ACTIONS, 2 * len(counts["actions"]))
         if type(counts["room"]) is not int or not 1 <= counts["room"] <= most:
             raise ValueError(f"room: expected at most {most}, got {counts['room']!r:.20}")

@@ -8,8 +8,10 @@ import json
 import os
 import random
 import shutil
+import tracemalloc
 from collections import Counter
 
+import gymnasium
 import numpy as np
 import pytest
 from exported_logs import certificate_of, log_of, manifest_of
@@ -212,6 +214,7 @@ FORGED = {
     ),
     "expected the fields": lambda data: data.__setitem__("code", "print()"),
     "actions, room: expected where": lambda data: data.__setitem__("room", 2**40),
+    "not the text of a key": lambda data: data["states"][-1].__setitem__(1, '{"pickle": "gASV"}'),
     "states: expected a kind": lambda data: data["states"].append(["exec", "0"]),
     "expected each pair once": lambda data: [
         data[name].append(data[name][0]) for name in ("state", "action", "visits", "rewards", "squares")
@@ -237,6 +240,17 @@ def test_data_that_could_be_but_are_not_those_of_the_run_confirm_nothing(kept):
     reseal(run / "manifest.json", lambda manifest: manifest["data"].__setitem__("counts", digest))
     found = verify(run)
     assert any(check.name == "counts" and "'counts'" in check.text for check in found.checks if check.ok is False)
+
+
+def test_a_claim_of_many_states_allocates_nothing(tmp_path):
+    data = {"data": ([0, 0], [1, 1], [0, 1]), "data_order": "collected"}
+    lake = gymnasium.make("FrozenLake-v1")
+    gosprl.collect(lake, 3, seed=0, out=tmp_path / "run", max_steps=20, **data)
+    reseal(tmp_path / "run" / "manifest.json", lambda manifest: manifest["system"].__setitem__("states", 2**31))
+    tracemalloc.start()
+    assert verify(tmp_path / "run").damaged
+    assert tracemalloc.get_traced_memory()[1] < 50 * 2**20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("entry", [{"order": "sorted"}, {"samples": -1}, {"counts": "0"}, {"sources": [{}]}])
