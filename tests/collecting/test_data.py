@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gosprl
-from gosprl import KL, Bernstein, InputError
+from gosprl import KL, Bernstein, Collector, InputError
 from gosprl.cli.app import app
 from gosprl.collecting.collect import begun_model, declared
 from gosprl.exchange import export
@@ -335,6 +335,17 @@ def test_masks_are_learnt_where_the_walk_arrives():
     odd = {"s": [(0,), (1,)], "a": [1, 0], "s_next": [(1,), (0,)]}
     result = gosprl.collect(Masked(), 1, actions=2, data=odd, data_order="collected", seed=0, max_steps=500)
     assert "that (0,) are states, though they offered different actions" in str(result.guarantee)
+
+
+def test_a_state_of_the_data_has_offered_all_actions_once_the_walk_was_there():
+    """As a state that the walk discovered: if it offers fewer later, it is aliased, also in a run that is resumed."""
+    model = begun(Walk, {"actions": 2}, {"s": [(0,), (1,)], "a": [0, 0], "s_next": [(1,), (0,)]})
+    record, s = Collector(model=model, need=1).record, model.states.live((0,))
+    assert not model.has_offered(s)
+    record.step(int(model.rows.index(model.states.live((1,)), 0)), (0,), 0.0, False)
+    assert model.has_offered(s)
+    record.offer(s, (0,))
+    assert model.aliased == {s}
 
 
 @pytest.mark.parametrize("name", ["estimate_model", "estimate_diameter", "estimate_rewards", "find_treasure"])
