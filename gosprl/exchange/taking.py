@@ -1,6 +1,5 @@
 """Taker: counts the rows of a source into a model, as a run would have counted them."""
 
-import json
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.adding import add_counts, count_in_order
 from gosprl.exchange.columns import INDEX, KEY, NUMBER, RAW, SHOWN, TEXT, VALUE, Batch, Values
+from gosprl.exchange.meanings import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
@@ -97,8 +97,7 @@ class Taker:
             codes = np.where(reset, NONE, given.codes)
         assert given.values is not None
         index = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        for code in np.unique(codes[~reset]).tolist():
-            row = int(np.argmax((codes == code) & ~reset))
+        for code, row in _first_rows(codes, ~reset):
             if code < 0:
                 raise batch.wrong(row, given.name, "expected an action, got nothing")
             index[code] = self._action(batch, row, given, given.values[code])
@@ -125,8 +124,7 @@ class Taker:
         if given.values is None:
             return self._numbered(batch, given, needed)
         ids = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        for code in np.unique(given.codes[needed & (given.codes >= 0)]).tolist():
-            row = int(np.argmax(needed & (given.codes == code))) if len(given.values) > code else 0
+        for code, row in _first_rows(given.codes, needed & (given.codes >= 0)):
             ids[code] = self._id(batch, row, given, given.values[code])
         return ids[given.codes]
 
@@ -280,6 +278,13 @@ class Taker:
             raise
 
 
+def _first_rows(codes: NDArray[np.int64], among: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the different codes among some rows, and the first row of each: errors name it."""
+    rows = np.flatnonzero(among)
+    values, first = np.unique(codes[rows], return_index=True)
+    return list(zip(values.tolist(), rows[first].tolist(), strict=True))
+
+
 def _called(form: str) -> str:
     return "the number of a state" if form == NUMBER else "an observation"
 
@@ -298,22 +303,3 @@ def _without_zeros(batch: Batch) -> Batch:
         walker=batch.walker[kept],
         count=batch.count[kept],
     )
-
-
-def meanings(text: Any) -> list[Any]:
-    """Return what a text may stand for, the likeliest first: JSON with lists as tuples, JSON, the text itself."""
-    if not isinstance(text, str):
-        return [text]
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return [text]
-    as_tuples = _tuples(parsed)
-    options = [as_tuples] if type(as_tuples) is type(parsed) else [as_tuples, parsed]
-    return options if isinstance(parsed, str) else [*options, text]
-
-
-def _tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple([_tuples(part) for part in value])
-    return {name: _tuples(part) for name, part in value.items()} if isinstance(value, dict) else value

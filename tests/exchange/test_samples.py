@@ -18,7 +18,8 @@ import pytest
 import gosprl
 from gosprl import InputError
 from gosprl.collecting.collect import begun_model, declared
-from gosprl.exchange import incoming
+from gosprl.exchange import export
+from gosprl.exchange.incoming import base, choosing, tables
 from gosprl.exchange.taking import Taker
 from gosprl.model.states import CRASH
 from gosprl.systems import as_system
@@ -165,7 +166,7 @@ def written(columns, path):
 
 @pytest.mark.parametrize("kind", ["dict", "list", "arrow", "pandas", "polars", "old", "parquet", "csv", "npz", "flags"])
 def test_every_kind_of_table_gives_the_counts_of_the_run(walk, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(incoming, "ROWS", 37)
+    monkeypatch.setattr(base, "ROWS", 37)
     directory, _, columns = walk
     make = {
         "dict": lambda: columns,
@@ -393,8 +394,13 @@ GOOD = {"state": [0, 1], "action": [1, 2], "next_state": [1, 2], "reward": [0.0,
         ({"terminated": [1, 2]}, "row 2, column terminated: expected true or false, got 2"),
         ({"reset": [False, True], "terminated": [False, True]}, "row 2, column reset: a reset is a row of its own"),
         ({"terminated": [True, False], "reset": [False, False]}, "row 2, column state: a transition out of a terminal"),
-        ({"unknown": [False, True]}, "row 2, column unknown"),
-        ({"order": [0, 1]}, "row 2, column order: expected 0"),
+        (
+            {"unknown": [False, True]},
+            "row 2, column unknown: expected false, got true: the outcome of this sample is not",
+        ),
+        ({"late": [0, 1]}, "row 2, column late: expected false, got true: this row stands where .* Move it to where"),
+        ({"flags": [0, 32]}, "row 2, column late: expected false, got true"),
+        ({"order": [0, 3]}, "row 2, column order: expected 0, .*, got 3; sort the rows by row number"),
         ({"flags": [0, 64]}, "row 2, column flags"),
         ({"reward": [0.0]}, "one length"),
     ],
@@ -435,10 +441,122 @@ def test_endings_need_resets():
 
 def test_a_run_of_another_table_is_refused(tmp_path):
     gosprl.collect(gosprl.envs.make("riverswim6"), 1, seed=0, out=tmp_path / "run")
-    with pytest.raises(InputError, match="a run of another system: states 6 there, 43 here"):
+    with pytest.raises(InputError, match="a run of another system: table 'riverswim6' there, 'four_room43' here"):
         gosprl.collect(gosprl.envs.make("four_room43"), 1, data=tmp_path / "run")
-    with pytest.raises(InputError, match="a run of another system: digest"):
+    with pytest.raises(InputError, match=r"another system: table .*, with other transitions or rewards; give a run"):
         gosprl.collect(gosprl.TabularMDP(np.full((6, 2, 6), 1 / 6)), 1, data=tmp_path / "run")
+
+
+@pytest.mark.parametrize(("suffix", "of"), [("parquet", "run"), ("csv", "run"), ("csv", "result"), ("npz", "result")])
+def test_an_exported_model_is_refused_with_a_way_out(walk, suffix, of, tmp_path):
+    directory, result, _ = walk
+    table = {"table": "model"} if of == "run" else {}
+    export(directory if of == "run" else result, tmp_path / f"model.{suffix}", **table)
+    with pytest.raises(InputError, match=r"expected transitions, got an exported model: .* Give the run or the result"):
+        gosprl.collect(lake(), 1, data=tmp_path / f"model.{suffix}", data_order="collected")
+
+
+class Ring:
+    """Five places in a ring, told in several ways; every third step ends an episode."""
+
+    def __init__(self, tell, space=None):
+        self.tell = tell
+        if space is not None:
+            self.observation_space = space
+
+    def reset(self, *, seed=None):
+        if seed is not None:
+            self.rng = np.random.default_rng(seed)
+        self.at = int(self.rng.integers(5))
+        return self.tell(self.at), {}
+
+    def step(self, action):
+        self.at = (self.at + (1 if self.rng.random() < 0.8 else 2) * (2 * action - 1)) % 5
+        return self.tell(self.at), float(self.at), bool(self.rng.random() < 0.1), False, {}
+
+
+def pair(place):
+    return np.array([place // 3, place % 3])
+
+
+RINGS = {  # how the run saw them, and how the system does now
+    "numbers found": (Ring(int), Ring(int, gymnasium.spaces.Discrete(5))),
+    "numbers known": (Ring(int, gymnasium.spaces.Discrete(5)), Ring(int)),
+    "from one on": (
+        Ring(lambda place: place + 1, gymnasium.spaces.Discrete(5, start=1)),
+        Ring(lambda place: place + 1),
+    ),
+    "tuples": (Ring(lambda place: (place,)), Ring(lambda place: (place,))),
+    "bytes and text": (
+        Ring(pair, gymnasium.spaces.MultiDiscrete([2, 3])),
+        Ring(pair, gymnasium.spaces.Box(0, 3, (2,), np.int64)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RINGS)
+def test_states_of_a_run_are_matched_by_observation(name, tmp_path):
+    there, here = RINGS[name]
+    result = gosprl.collect(there, 4, actions=2, seed=0, out=tmp_path / "run")
+    model = model_of(here, tmp_path / "run", None, actions=2)
+    model = model.arranged(model.arrangement())
+    assert model.visits.sum() == result.model.visits.sum()
+
+    def by_place(model):
+        return {
+            (str(model.states[s]), a, str(model.states[x]), model.states.kind(x)): n
+            for s, a, x, n in zip(*(part.tolist() for part in model.transitions()), strict=True)
+        }
+
+    assert by_place(model) == by_place(result.model)
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "message"),
+    [
+        (
+            Ring(lambda place: (place,)),
+            Ring(int, gymnasium.spaces.Discrete(5)),
+            r"observation \[\d\] of 'Ring' cannot be",
+        ),
+        (
+            Ring(int),
+            Ring(int, gymnasium.spaces.Discrete(3)),
+            r"observation [34] of 'Ring' cannot be matched .* Discrete\(3\), got \d;",
+        ),
+        (Ring(int), Ring(pair, gymnasium.spaces.MultiDiscrete([2, 3])), "observation . of 'Ring' cannot be matched"),
+        (
+            Ring(pair, gymnasium.spaces.MultiDiscrete([2, 3])),
+            Ring(pair, gymnasium.spaces.MultiDiscrete([1, 3])),
+            r"observation \[1, .\] of 'Ring' cannot be matched",
+        ),
+        (
+            Ring(int, gymnasium.spaces.Discrete(5)),
+            Ring(int, gymnasium.spaces.Discrete(6)),
+            "5 states there, 6 here; give",
+        ),
+    ],
+)
+def test_a_run_whose_observations_cannot_be_matched(there, here, message, tmp_path):
+    gosprl.collect(there, 4, actions=2, seed=0, out=tmp_path / "run")
+    with pytest.raises(InputError, match=message):
+        model_of(here, tmp_path / "run", None, actions=2)
+
+
+def test_a_function_that_tells_states_apart_is_applied_to_the_observations_of_a_run(tmp_path):
+    def parity(observation, info):
+        return observation % 2
+
+    ring = Ring(int)
+    plain = gosprl.collect(ring, 4, actions=2, seed=0, out=tmp_path / "plain")
+    model = model_of(ring, tmp_path / "plain", None, actions=2, key=parity)
+    assert sorted(model.states[s] for s in model.states.lives) == [0, 1]
+    assert model.transitions()[3].sum() == plain.steps
+    keyed = gosprl.collect(ring, 4, actions=2, seed=0, key=parity, out=tmp_path / "keyed")
+    again = model_of(ring, tmp_path / "keyed", None, actions=2, key=parity)
+    assert again.transitions()[3].sum() == keyed.steps
+    with pytest.raises(InputError, match="a function key= told its states apart, and none is given here; give a run"):
+        model_of(ring, tmp_path / "keyed", None, actions=2)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npz"])
@@ -501,7 +619,7 @@ def test_pickles_are_not_read(tmp_path):
 @pytest.mark.parametrize("suffix", ["npz", "csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(suffix, tmp_path, monkeypatch):
     """Four times the rows, and the same peak."""
-    monkeypatch.setattr(incoming, "BLOCK", 2**17)
+    monkeypatch.setattr(tables, "BLOCK", 2**17)
     peaks = []
     for n in (300_000, 1_200_000):
         columns = {"s": np.zeros(n, dtype=np.int64), "a": np.ones(n, dtype=np.int64), "s_next": np.arange(n) % 16}
@@ -513,7 +631,7 @@ def test_memory_does_not_grow_with_the_file(suffix, tmp_path, monkeypatch):
         tracemalloc.start()
         before, most = pa.total_allocated_bytes(), 0
         taker = Taker(model, walked, (-1.0, 1.0))
-        for batch in incoming.source_of(path).batches():
+        for batch in choosing.source_of(path).batches():
             most = max(most, pa.total_allocated_bytes() - before)
             taker.take(batch)
         peaks.append(tracemalloc.get_traced_memory()[1] + most)
