@@ -19,7 +19,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.theory._remaining import Floats, Ints, augmented, count_levels, lowered
 
 MAX_TRANSITIONS = 3_000_000  # of the problem of all candidates side by side, about half a GB while it is built
-MAX_POLICIES = 8  # candidates whose optimal policies are tried in all candidates
+MAX_VALUES = 500_000  # of fixed policies of one kind: how many policies are tried depends on the size of the problem
 ROUNDING = 1e-14  # relative error of the mean of a few successors' values, generously
 SOFT = 0.1  # a soft policy takes a uniform action so often, and so meets the need in every communicating candidate
 
@@ -118,7 +118,7 @@ class Candidates:
     def fixed_policies(self, optimal: Ints) -> Floats:
         """Return the steps of some fixed policies in all candidates, [policies, K, levels, S].
 
-        They are the optimal policies of the first MAX_POLICIES candidates, and the same made soft.
+        They are the optimal policies of the first candidates, of all if the problem is small, and the same made soft.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Candidates:
         number = np.diff(self.rows.ptr)
         uniform = np.broadcast_to(1 / number[self.rows.state], (levels, R))
         steps = []
-        for rows in optimal[:MAX_POLICIES]:
+        for rows in optimal[: max(4, MAX_VALUES // self._size)]:
             first = np.where(rows < 0, self.rows.ptr[:-1], rows)
             hard = np.zeros((levels, R))
             np.put_along_axis(hard, first, 1.0, axis=1)

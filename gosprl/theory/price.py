@@ -30,6 +30,7 @@ from gosprl.theory._remaining import Floats, Ints
 
 MAX_WEIGHTS = 30_000_000  # nodes times candidates: their likelihoods take 8 bytes each
 INNER = 1e-3  # least weight of a prior in the search, times 1 / K: every candidate stays possible
+COARSE = 0.05  # relative difference of the bounds for the first priors in the search
 STALLED = 15  # rounds without a better bound after which the search stops: the graph has no more room
 TOWARDS = 0.5  # share of the best prior so far in the next one: without, the search oscillates
 
@@ -193,8 +194,10 @@ def _search(beliefs: Beliefs, optima: Floats, unit: Floats, tolerance: float, ma
     for rounds in range(1, max_rounds + 1):
         prior = (1 - INNER) * ((1 - TOWARDS) * worst + TOWARDS * best) + INNER / K
         weight = prior / unit
-        found = beliefs.bounds(weight / weight.sum(), tolerance / 4)
-        least, gap = float(found.lower * weight.sum()), upper - lower
+        gap = upper - lower
+        aim = max(tolerance / 4, min(COARSE, gap / (4 * max(lower, 1e-9))))  # nodes are spent where the search ends
+        found = beliefs.bounds(weight / weight.sum(), aim)
+        least = float(found.lower * weight.sum())
         if least > lower:
             lower, best = least, prior
         if not np.all(np.isfinite(found.steps)):

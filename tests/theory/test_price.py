@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 import gosprl
 from gosprl import InputError, TabularMDP, exact_optimum, fluid_limit
 from gosprl.theory import bayes_price, minimax_price
+from gosprl.theory._candidates import as_candidates
 
 EXACT = 1e-8  # relative: certified shortest paths
 STEP = np.ones((2, 1, 2)) / 2
@@ -75,16 +76,19 @@ def game_value(prices):
     return linprog([0] * n + [1], A_ub=A_ub, b_ub=[0] * K, A_eq=[[1] * n + [0]], b_eq=[1], bounds=bounds).fun
 
 
-def horizon_value(Ps, s, missing, depth, weight):
+def horizon_value(Ps, s, missing, depth, weight, known=None):
     """The least mean of min(steps, depth), by recursion over unnormalised posteriors `weight` [K]."""
+    known = {} if known is None else known
+    key = s, missing, depth, np.round(weight, 15).tobytes()
     if not missing or depth == 0 or not weight.any():
         return 0.0
-    S, A = Ps.shape[1:3]
-    values = []
-    for a in range(A):
-        rest = after(missing, s, a)
-        values.append(sum(horizon_value(Ps, t, rest, depth - 1, weight * Ps[:, s, a, t]) for t in range(S)))
-    return weight.sum() + min(values)
+    if key not in known:
+        values = []
+        for a in range(Ps.shape[2]):
+            laws = ((t, weight * Ps[:, s, a, t]) for t in range(Ps.shape[1]))
+            values.append(sum(horizon_value(Ps, t, after(missing, s, a), depth - 1, w, known) for t, w in laws))
+        known[key] = weight.sum() + min(values)
+    return known[key]
 
 
 def uniform_steps(mdp, need):
@@ -211,6 +215,29 @@ def test_best_of_all_policies(seed):
         assert worst.lower <= value * (1 + EXACT)
         assert value <= worst.upper * (1 + EXACT)
         assert worst.upper <= worst.lower * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.8, 0.2]])
+def test_a_long_horizon(prior):
+    """Where 40 steps are almost always enough, cutting off there changes little."""
+    mdps, need = [arms(0.8, 0.3), arms(0.4, 0.6)], [0, 2]
+    cut = horizon_value(np.array([mdp.dense() for mdp in mdps]), 0, missing_of(mdps[0], need), 40, np.array(prior))
+    found = bayes_price(mdps, need, prior=prior, tolerance=1e-5)
+    assert cut <= found.upper * (1 + EXACT)
+    assert (found.lower, found.upper) == pytest.approx((cut, cut), rel=2e-5)
+    assert found.lower > found.known * 1.01
+
+
+def test_fixed_policies_are_evaluated():
+    """A uniform walk, beside a dense linear solve; and a policy that never opens the door."""
+    mdps, need = [arms(0.8, 0.3), arms(0.4, 0.6), *doors(2)], [[1, 0], [0, 2]]
+    family = as_candidates(mdps, need, None)
+    uniform, first = np.full(family.down.shape, 0.5), np.tile([1.0, 0.0], (len(family.down), 2))
+    expected = [uniform_steps(mdp, need) for mdp in mdps]
+    assert family.steps_of(uniform)[:, -1, 0] == pytest.approx(expected, rel=EXACT)
+    assert family.steps_of(first)[:, -1, 0].tolist() == [np.inf] * 4  # (1, 1) is never taken
+    family = as_candidates(mdps, [0, 1], None)
+    assert family.steps_of(first[:2])[:, -1, 0] == pytest.approx([1 / 0.8 + 1, 1 / 0.4 + 1, 2, np.inf], rel=EXACT)
 
 
 # Random sets of candidates
