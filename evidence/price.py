@@ -163,11 +163,16 @@ def interval(lower, upper):
     return texts[0] if upper - lower < 0.5 * 10**-PLACES else " to ".join(texts)
 
 
+def fluid(problem):
+    """The mean over the candidates of their fluid limits."""
+    return f"{np.mean([gosprl.fluid_limit(mdp, problem.need) for mdp in problem.candidates]):.2f}"
+
+
 def line(problem, runs, pool=map):
     """The line of one problem."""
     price = theory.bayes_price(problem.candidates, problem.need, tolerance=2e-4, max_nodes=40_000)
     worst = theory.minimax_price(problem.candidates, problem.need, tolerance=5e-3)
-    cells = [problem.name, str(len(problem.candidates)), f"{price.known:.2f}", interval(*price.ratio)]
+    cells = [problem.name, str(len(problem.candidates)), fluid(problem), f"{price.known:.2f}", interval(*price.ratio)]
     cells.append(interval(max(worst.lower, price.ratio[0]), worst.upper))  # the worst ratio is no less than a mean
     for options in STRATEGIES.values():
         mean, half = mean_of_candidates(walks(problem, options, runs, pool))
@@ -179,27 +184,32 @@ def line(problem, runs, pool=map):
     return f"| {' | '.join(cells)} |"
 
 
+def head(runs):
+    """The lines above those of the problems."""
+    return [
+        "# The price of not knowing, and how much of it is unavoidable",
+        "",
+        f"`python -m evidence.price --runs {runs}`: expected steps to the need, one sample of every pair unless a",
+        "line says otherwise, over those of the best collector that knows the dynamics. Its steps are `known`, at",
+        "least the fluid limit: means over some candidates of the same probability, one of which is the truth. `Bayes`",
+        "is the best collector that knows the candidates but not the truth: no strategy has a smaller mean. `minimax`",
+        "is the least that any collector pays in the candidate that is worst for it. Two numbers are bounds from below",
+        "and from above ([docs/theory/price.md](../../docs/theory/price.md)).",
+        "",
+        f"The strategies are given nothing, not even the candidates: means of about {runs} runs, as many in each",
+        "candidate (at least 4), ± their 95 % intervals. So what they pay above `Bayes` may be avoidable only for those who",
+        "know the candidates. `Any deterministic MDP` (S states x A actions, communicating) gives away the least.",
+        "",
+        f"| | candidates | fluid limit | known | Bayes | minimax | {' | '.join(STRATEGIES)} |",
+        "|---|" + "---|" * (5 + len(STRATEGIES)),
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     runs, began = parser.parse_args().runs, time.time()
-    lines = [
-        "# The price of not knowing, and how much of it is unavoidable",
-        "",
-        f"`python -m evidence.price --runs {runs}`: expected steps to the need, one sample of every pair unless a",
-        "line says otherwise, over those of the best collector that knows the dynamics (`known`, its steps). The truth",
-        "is one of some candidates, all with the same probability. `Bayes` is the best collector that knows the",
-        "candidates but not the truth: no strategy has a smaller mean. `minimax` is the least that any collector pays",
-        "in the candidate that is worst for it. Two numbers are bounds from below and from above",
-        "([docs/theory/price.md](../../docs/theory/price.md)).",
-        "",
-        f"The strategies are given nothing, not even the candidates: means of {runs} runs, as many in each candidate",
-        "(at least 4), ± their 95 % intervals. So what they pay above `Bayes` may be avoidable only for those who",
-        "know the candidates. `Any deterministic MDP` (S states x A actions, communicating) gives away the least.",
-        "",
-        f"| | candidates | known | Bayes | minimax | {' | '.join(STRATEGIES)} |",
-        "|---|" + "---|" * (4 + len(STRATEGIES)),
-    ]
+    lines = head(runs)
     print("\n".join(lines))
     one((next(doors(2)), None, {}, 0, 1, None))  # compile before the workers start
     with ProcessPoolExecutor(os.cpu_count()) as workers:
