@@ -7,6 +7,8 @@ steps_until_met            the number of steps after which the chain meets a nee
 Orders                     the paper's upper bounds on one MDP, with all constants and logarithms set to one
 finite_horizon_example     an MDP in which a state that cannot be reached within H steps still matters
 reach_within               the largest probability to reach a state within H steps
+bayes_price                the steps that not knowing the dynamics costs any collector, on average over candidates
+minimax_price              the same for the candidate that is worst for the collector (`gosprl.theory.price`)
 fluid_limit                a lower bound on the expected steps of any collector (`gosprl.theory.limits`)
 """
 
@@ -20,10 +22,14 @@ from gosprl.theory.lower_bounds import (
     lower_bound_two_state_chain,
 )
 from gosprl.theory.orders import Orders
+from gosprl.theory.price import BayesPrice, MinimaxPrice, bayes_price, minimax_price
 
 __all__ = [
+    "BayesPrice",
     "Chain",
+    "MinimaxPrice",
     "Orders",
+    "bayes_price",
     "diameter_bound",
     "exact_optimum",
     "finite_horizon_example",
@@ -33,6 +39,7 @@ __all__ = [
     "lower_bound_hard_to_learn",
     "lower_bound_one_state_modification",
     "lower_bound_two_state_chain",
+    "minimax_price",
     "reach_within",
     "ssp_diameter_bound",
     "steps_until_met",

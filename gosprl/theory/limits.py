@@ -23,6 +23,7 @@ from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning import fluid
+from gosprl.theory._remaining import augmented, count_levels, lowered
 
 MAX_AUGMENTED = 100_000  # augmented states up to which exact_optimum computes
 
@@ -127,34 +128,19 @@ def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:
     from gosprl.planning.ssp import plan
 
     pair, state = split(need, mdp.rows)
-    rows, states = np.flatnonzero(pair), np.flatnonzero(state)
-    if rows.size + states.size == 0:
+    S, levels = mdp.num_states, count_levels(pair, state)
+    if levels == 1:
         return 0.0
-    sizes = np.append(pair[rows], state[states]) + 1
-    S = mdp.num_states
-    levels = 1
-    for size in sizes:
-        levels *= int(size)
     if levels * S > MAX_AUGMENTED:
         raise InputError(
             f"need: expected a tiny problem, of at most {MAX_AUGMENTED} augmented states, got {levels} x {S}; "
             "fluid_limit gives a lower bound at any size"
         )
-    stride = np.append(1, np.cumprod(sizes))[:-1]
-    # [levels, item]: by how much a sample of the item lowers the level; 0 where the item is not needed any more
-    step = stride * (np.arange(levels)[:, None] // stride % sizes > 0)
-    down = np.zeros((levels, len(mdp.rows)), dtype=np.int64)
-    down[:, rows] += step[:, : len(rows)]
-    for i, s in enumerate(states):
-        down[:, mdp.rows.ptr[s] : mdp.rows.ptr[s + 1]] += step[:, len(rows) + i, None]
     row = np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
-    level = np.arange(levels)[:, None]
-    entries = np.broadcast_arrays(
-        level * S + mdp.rows.state[row], mdp.rows.action[row], (level - down[:, row]) * S + mdp.succ, mdp.prob
-    )
-    parts = (entries[0].ravel(), entries[1].ravel(), entries[2].ravel(), entries[3].ravel())
-    augmented = TabularMDP(parts, states=levels * S, actions=mdp.num_actions)
-    values = plan(augmented, goals=np.arange(S), precision=1e-9).values
+    origin, used, target, prob = augmented(mdp.rows, row, mdp.succ, mdp.prob, lowered(pair, state, mdp.rows))
+    parts = (origin, mdp.rows.action[used], target, prob)
+    problem = TabularMDP(parts, states=levels * S, actions=mdp.num_actions)
+    values = plan(problem, goals=np.arange(S), precision=1e-9).values
     return float(values[(levels - 1) * S + mdp.start])
 
 
