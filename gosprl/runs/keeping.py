@@ -284,8 +284,8 @@ class Keeper:
             (self.directory / DATA).unlink(missing_ok=True)  # of a run that was about to begin here
         else:
             self._data.write(self.directory)  # before the manifest: a run is never without its data
-        write_json(self.directory / MANIFEST, self.manifest, lasting_name=False)
-        return LogWriter(self.directory, self.manifest["run"])  # its first sync is also that of all names
+        write_json(self.directory / MANIFEST, self.manifest)
+        return LogWriter(self.directory, self.manifest["run"])
 
     def _go_on_with_files(self) -> LogWriter:
         """Write that the run goes on."""
