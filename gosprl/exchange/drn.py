@@ -11,28 +11,25 @@ Rewards cannot be intervals there, so learnt ones are three structures: reward_l
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from gosprl.exchange.learnt import IntervalMDP, as_interval_mdp
+from gosprl.exchange.checkers import write_model
+from gosprl.exchange.interval import IntervalMDP
 from gosprl.exchange.reading import Given, Lines
-from gosprl.exchange.replacing import new_file
 from gosprl.mdp.tabular import TabularMDP
 
 TYPES = ("mdp", "dtmc")
 
 
-def write(model: Any, file: "str | os.PathLike[str]", **options: Any) -> None:
-    """Write a model to a DRN file, which appears when it is complete.
+def write(model: Any, file: "str | os.PathLike[str]", *, force: bool = False, **options: Any) -> None:
+    """Write a model to a DRN file; parameters as in `gosprl.exchange.checkers.write_model`."""
+    write_model(save, model, file, force, options)
 
-    Parameters
-    ----------
-    model, options
-        As in `gosprl.exchange.learnt.as_interval_mdp`: delta, labels, need, point, confidence, reward_range.
-    file
-        The file.
-    """
-    mdp = as_interval_mdp(model, **options)
-    with new_file(file) as temporary, open(temporary, "w", encoding="ascii", newline="\n") as stream:
+
+def save(mdp: IntervalMDP, path: Path) -> None:
+    """Write a model to a DRN file."""
+    with open(path, "w", encoding="ascii", newline="\n") as stream:
         stream.writelines(_lines(mdp))
 
 
@@ -73,8 +70,12 @@ def read(file: "str | os.PathLike[str]", *, rewards: str | None = None) -> Tabul
     rewards
         The reward structure to take.
     """
-    lines = Lines(file, "//")
-    return _Parser(lines).parse().to_mdp(rewards)
+    return given(file).to_mdp(rewards)
+
+
+def given(file: "str | os.PathLike[str]") -> Given:
+    """Return what a DRN file gives."""
+    return _Parser(Lines(file, "//")).parse()
 
 
 class _Parser:

@@ -88,11 +88,11 @@ def refused(tmp_path, text, name="a.csv", target="b.parquet"):
         ("state,action,next_state\n0,1,2\n0,1,two\n", "two"),
         ("state,action,next_state\n0,1,2\n0,1,2.5\n", "2.5"),
         ("state,action,next_state\n0,1,2\n0,1\n", "Expected 3 columns, got 2"),
-        ("state,action,next_state\n0,1,2\n0,,2\n", "column action, row 1: expected int32, got nothing"),
-        ("state,action,next_state\n0,1,2\n-7,1,2\n", "column state, row 1"),
-        ("state,action,next_state,reward\n0,1,2,0\n0,1,2,nan\n", "column reward, row 1"),
-        ("state,action,next_state,reset\n0,0,2,true\n", "column action, row 0: expected -1 where reset is true"),
-        ("state,action,next_state\n0,-1,2\n", "column action, row 0"),
+        ("state,action,next_state\n0,1,2\n0,,2\n", "column action, row 2: expected int32, got nothing"),
+        ("state,action,next_state\n0,1,2\n-7,1,2\n", "column state, row 2"),
+        ("state,action,next_state,reward\n0,1,2,0\n0,1,2,nan\n", "column reward, row 2"),
+        ("state,action,next_state,reset\n0,0,2,true\n", "column action, row 1: expected -1 where reset is true"),
+        ("state,action,next_state\n0,-1,2\n", "column action, row 1"),
         ("state,action,next_state\n0,1,99999999999\n", "99999999999"),
         (b"\xff\xfe\x00state", "is no csv file"),
     ],
@@ -132,4 +132,4 @@ def test_directories_and_missing_files(river_run, tmp_path):
 
 def test_one_text_for_each_state(tmp_path):
     text = "state,action,next_state,observation,next_observation\n0,0,1,a,b\n0,0,1,x,b\n"
-    assert "column observation, row 1: expected one text for each state" in refused(tmp_path, text, target="b.npz")
+    assert "column observation, row 2: expected one text for each state" in refused(tmp_path, text, target="b.npz")

@@ -8,16 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-import gosprl
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange import export, exporting
+from gosprl.exchange.appearing import appearing
+from gosprl.exchange.sources import DELTA
 
 ENDINGS = ("npz", "parquet", "csv", "dot", "graphml")
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.parquet.gz", "parquet"])
 def test_unknown_endings_list_the_known_ones(river_run, tmp_path, name):
-    with pytest.raises(InputError, match=re.escape(".npz .parquet .csv .dot .graphml .drn .umb")):
+    with pytest.raises(InputError, match=re.escape(".npz .parquet .csv .dot .graphml .prism .nm .pm .drn .umb")):
         export(river_run, tmp_path / name)
 
 
@@ -105,19 +106,19 @@ def test_a_package_that_is_not_there(river_run, tmp_path, monkeypatch):
     assert not os.listdir(tmp_path)
 
 
-def test_models_are_written_by_functions_that_take_a_model(river_run, tmp_path, monkeypatch):
-    told = {}
-
-    def write(model, file, *, delta, labels=None):
-        told.update(model=model, delta=delta, labels=labels)
-        file.write_text("done")
-
-    monkeypatch.setattr(exporting, "_writer", lambda name: write)
+def test_models_get_the_level_of_the_run_and_the_options(river_run, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        exporting, "_writer", lambda name: lambda mdp, file: told.append(mdp) or file.write_text("done")
+    )
     export(river_run, tmp_path / "a.drn", labels={"goal": [5]})
     assert (tmp_path / "a.drn").read_text() == "done"
-    assert told["delta"] == 0.1
-    assert told["labels"] == {"goal": [5]}
-    assert told["model"].visits.sum() == gosprl.resume(river_run).steps
+    assert told[0].labels["goal"].tolist() == [5]
+    assert f"level: delta = {DELTA}" in told[0].notes
+    export(river_run, tmp_path / "b.drn", delta=0.03)
+    assert "level: delta = 0.03" in told[1].notes
+    with pytest.raises(InputError, match="no such option"):
+        export(river_run, tmp_path / "c.drn", label={})
 
 
 LIMITED = """
@@ -149,7 +150,7 @@ def test_no_space_leaves_nothing(river_run, tmp_path, ending):
 
 def test_interrupts_leave_nothing(tmp_path):
     def interrupted():
-        with exporting.appearing(tmp_path / "a.csv", False) as temporary:
+        with appearing(tmp_path / "a.csv", False) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
 
@@ -160,7 +161,7 @@ def test_interrupts_leave_nothing(tmp_path):
 
 def test_one_that_appears_meanwhile_stays(tmp_path):
     def overtaken():
-        with exporting.appearing(tmp_path / "a.csv", False) as temporary:
+        with appearing(tmp_path / "a.csv", False) as temporary:
             temporary.write_text("ours")
             (tmp_path / "a.csv").write_text("theirs")
 
@@ -171,5 +172,5 @@ def test_one_that_appears_meanwhile_stays(tmp_path):
 
 
 def test_what_is_not_written_is_an_error(tmp_path):
-    with pytest.raises(GosprlError, match="cannot be written"), exporting.appearing(tmp_path / "a.csv", False):
+    with pytest.raises(GosprlError, match="cannot be written"), appearing(tmp_path / "a.csv", False):
         pass
