@@ -68,11 +68,29 @@ def add_counts(
 
 def forget_order(model: EmpiricalModel) -> None:
     """Keep of the order of appearance only that all successors seen so far were seen by now."""
+    row, slot = _entries(model)
+    model.counts.first[slot] = np.where(model.counts.number[slot] > 0, -model.counts.visits[row], 0)
+
+
+def level_ranks(model: EmpiricalModel) -> None:
+    """Let all states discovered so far be the last one, unless it is known in which order samples were drawn.
+
+    Levels of confidence go by the order of discovery, which must not depend on the samples of the state itself
+    (docs/theory/growing.md). In data that were put into another order it may: the true place of each state is not
+    known, only that it is none after the last. The level of the last is the least.
+    """
+    _, slot = _entries(model)
+    in_order = (model.counts.first[slot] > 0) | (model.counts.number[slot] == 0)
+    if model.discovered and not in_order.all():
+        model.rank[model.discovered] = model.rank.max()
+
+
+def _entries(model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row and the slot of each stored successor."""
     counts = model.counts
     row = np.repeat(np.arange(len(counts.length)), counts.length)
     ends = np.cumsum(counts.length)
-    slot = np.arange(len(row)) + np.repeat(counts.start - (ends - counts.length), counts.length)
-    counts.first[slot] = np.where(counts.number[slot] > 0, -counts.visits[row], 0)
+    return row, np.arange(len(row)) + np.repeat(counts.start - (ends - counts.length), counts.length)
 
 
 class ModelTaker:

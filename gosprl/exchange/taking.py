@@ -23,8 +23,10 @@ NONE = -1
 class Taker:
     """Counts one source into a model."""
 
-    def __init__(self, model: EmpiricalModel, system: System, rewards: tuple[float, float]) -> None:
-        self._model, self._system, self._rewards = model, system, rewards
+    def __init__(
+        self, model: EmpiricalModel, system: System, rewards: tuple[float, float], in_order: bool = True
+    ) -> None:
+        self._model, self._system, self._rewards, self._in_order = model, system, rewards, in_order
         self._plain = system.mdp is not None and model.states.reset < 0  # all states are known, and never end
         fixed = model.states.fixed
         self._keys: list[Hashable] = [CRASH, *range(fixed)]  # by id
@@ -66,7 +68,12 @@ class Taker:
             raise batch.wrong(row, "reward", f"expected a number in [{low:g}, {high:g}], got {batch.reward[row]}")
 
     def _after_ending(self, batch: Batch, reset: NDArray[np.bool_], ended: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """[n] how the row before ended, of the same walker: NONE if there is none, 0 not at all, 1 cut off, 2 ended."""
+        """[n] how the row before ended, of the same walker: NONE if there is none, 0 not at all, 1 cut off, 2 ended.
+
+        Where rows have no order, every reset is one after an ending: whether any was chosen is not known.
+        """
+        if not self._in_order or batch.count is not None:
+            return np.full(len(reset), 2)
         how = np.where(ended, 2, np.where(batch.flags["truncated"], 1, 0))
         before = np.empty(len(how), dtype=np.int64)
         for walker in np.unique(batch.walker).tolist():
@@ -74,7 +81,7 @@ class Taker:
             before[rows] = np.append(self._ended.get(walker, NONE), how[rows[:-1]])
             self._ended[walker] = int(how[rows[-1]])
         beyond = (before == 2) & ~reset
-        if batch.resets_told and batch.count is None and beyond.any():
+        if batch.resets_told and beyond.any():
             what = "a transition out of a terminal state: the row before ended an episode, and no reset followed"
             raise batch.wrong(int(np.argmax(beyond)), batch.state.name, what)
         return before
@@ -125,8 +132,9 @@ class Taker:
         if given.values is None:
             return self._numbered(batch, given, needed)
         ids = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        for code in np.unique(given.codes[needed & (given.codes >= 0)]).tolist():
-            row = int(np.argmax(needed & (given.codes == code))) if len(given.values) > code else 0
+        there = np.flatnonzero(needed & (given.codes >= 0))
+        codes, first = np.unique(given.codes[there], return_index=True)
+        for code, row in zip(codes.tolist(), there[first].tolist(), strict=True):
             ids[code] = self._id(batch, row, given, given.values[code])
         return ids[given.codes]
 
