@@ -16,7 +16,7 @@ def kept(kind, need, strategy, directory, system=None, steps=STEPS, seed=0, **ou
     """As `collect` keeps it."""
     system = system or kind.make()
 
-    def begin(seed):
+    def begin(seed, samples):
         return collector_of(kind, system, need, strategy, seed)
 
     settings = Settings(make(strategy, {}), None, kind.around(need.unseen))

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
-from gosprl.collecting.collect import begun_model, check_data, declared
+from gosprl.collecting.beginning import Beginning
+from gosprl.collecting.collect import declared, model_with, samples_of
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.requirements import NO_ROWS, Requirement
@@ -334,20 +335,19 @@ class Walk:
         given = {name: self.options[name] for name in OF_EPISODES if name in self.options}
         options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
         out = options.pop("out", None)
-        data = options.pop("data", None), options.pop("data_order", None)
-        check_data(*data, out)
+        samples = samples_of(options.pop("data", None), options.pop("data_order", None))
         strategy = strategies.make(options.pop("strategy", "guarded"), options)
         around = declared(walked, strategy.dynamics, **given)
         allowed = (0.0, 1.0) if rewards else ANY_REWARD
         rules: list[T] = []  # the last one is that of the run
 
-        def begin(seed: int | None) -> Collector:
-            model = begun_model(walked, around, *data, allowed)
+        def begin(seed: int | None, samples: Beginning | None) -> Collector:
+            model = model_with(walked, around, samples, allowed)
             rules.append(rule_of(model, walked.all_states and not model.growing))
             return Collector(need=rules[-1], strategy=strategy, seed=seed, model=model, rewards=allowed, around=around)
 
         if out is None:
-            collector = begin(self.seed)
+            collector = begin(self.seed, samples)
             collector.walk(walked, self.max_steps, self.progress)
             result = collector.last_result()
         else:
@@ -356,7 +356,7 @@ class Walk:
 
             key, actions = (self.options.get(name) for name in OF_SYSTEM)
             settings = Settings(strategy, None, around, key, actions, allowed)
-            collector, result = keep(out, begin, self.seed, walked, settings, self.max_steps, self.progress)
+            collector, result = keep(out, begin, self.seed, walked, settings, self.max_steps, self.progress, samples)
         rule, model = rules[-1], collector.record.model
         if isinstance(rule, Rule):
             rule.newly_counting(model)  # the last step of a run that was cut short may have discovered a state

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from gosprl import strategies
+from gosprl.collecting.beginning import Beginning
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.requirements import Requirement
@@ -89,7 +90,7 @@ def collect(
     data
         Samples that are there already: the directory of a run, a .parquet, .csv or .npz file, a data frame, arrays, a
         Minari data set, an `EmpiricalModel`, or a list of these. They count towards the need and narrow the confidence
-        sets; steps, curve and limit speak of the rest. Not together with `out`. See docs/exchange_data.md.
+        sets; steps, curve and limit speak of the rest. A run on disk keeps their counts. See docs/exchange_data.md.
     data_order
         What is known of the data, which has to be said unless all of it are runs. "collected": the samples of each
         pair are in the order in which they were drawn, and none was left out because of its outcome. "unknown": only
@@ -130,15 +131,15 @@ def collect(
     chosen = strategies.make(strategy, options)
     around = declared(walked, chosen.dynamics, resets, reset_cost, horizon, max_states, unseen)
 
-    check_data(data, data_order, out)
+    samples = samples_of(data, data_order)
 
-    def begin(seed: int | None) -> Collector:
-        model = begun_model(walked, around, data, data_order)
+    def begin(seed: int | None, samples: Beginning | None) -> Collector:
+        model = model_with(walked, around, samples)
         asked = asked_for(need, need_unknown, walked, model)
         return Collector(need=asked, strategy=chosen, seed=seed, model=model, threshold=threshold, around=around)
 
     if out is None:
-        collector = begin(seed)
+        collector = begin(seed, samples)
         collector.walk(walked, max_steps, progress)
         result = collector.last_result()
     else:
@@ -146,7 +147,7 @@ def collect(
         from gosprl.runs.settings import Settings
 
         settings = Settings(chosen, threshold, around, key, actions)
-        result = keep(out, begin, seed, walked, settings, max_steps, progress)[1]
+        result = keep(out, begin, seed, walked, settings, max_steps, progress, samples)[1]
     if result.met and result.of_discovered and result.unseen > MUCH:
         warnings.warn(
             f"met for the {result.states} states discovered; {result.hidden}, so there may well be more states. "
@@ -156,15 +157,15 @@ def collect(
     return result
 
 
-def check_data(data: Any, data_order: str | None, out: Any) -> None:
-    """Raise `InputError` for arguments that do not go together."""
-    if data is None and data_order is not None:
-        raise InputError(f"data_order: expected None without data, got {data_order!r:.80}")
-    if data is not None and out is not None:
-        raise InputError(
-            "data, out: a run that begins with data cannot be kept on disk yet; leave out one of the two. To go on "
-            "with the samples of a run, use gosprl.resume"
-        )
+def samples_of(data: Any, data_order: str | None) -> Beginning | None:
+    """Return the samples that a user gave as `data`; None if there are none."""
+    if data is None:
+        if data_order is not None:
+            raise InputError(f"data_order: expected None without data, got {data_order!r:.80}")
+        return None
+    from gosprl.exchange.samples import Samples
+
+    return Samples(data, data_order)
 
 
 def begun_model(
@@ -185,12 +186,17 @@ def begun_model(
     rewards
         The least and the largest reward allowed.
     """
+    return model_with(system, around, samples_of(data, data_order), rewards)
+
+
+def model_with(
+    system: System, around: Surroundings, samples: Beginning | None, rewards: tuple[float, float] = ANY_REWARD
+) -> EmpiricalModel:
+    """Return the same for samples that were read already."""
     model = empty_model(system)
     around.prepare(model)
-    if data is not None:
-        from gosprl.exchange.samples import Samples
-
-        Samples(data, data_order).count_into(model, system, rewards)
+    if samples is not None:
+        samples.count_into(model, system, rewards)
     return model
 
 

@@ -140,7 +140,7 @@ class Record:
             model.check(row, s_next)
         if s_next < 0 or not model.is_discovered[s_next]:
             s_next = self.arrive_at(key, actions)
-        elif actions is not None or model.masked:
+        elif actions is not None or model.masked or not model.has_offered(s_next):  # those of data have not
             self.offer(s_next, actions)
         self._note_step(row, s_next, reward, TRUNCATED if truncated else 0)
         return s_next

@@ -51,7 +51,8 @@ class Result:
     strategy: str  # its name and options
     work: Mapping[str, float] = field(repr=False)  # what planning took, and how steps were spent
     found: Found | None  # the first reward above the threshold, if one was given and one was found
-    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # per row [R], per state [S]: the run's part
+    _need: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # per row [R], per state [S]
+    _lacked: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # the same, of what the run began without
     _start: int | None = field(repr=False)
     _truth: "TabularMDP | None" = field(repr=False)
 
@@ -70,11 +71,11 @@ class Result:
             return np.nan
         try:
             if self._truth is not None:
-                pair, state = self._need
+                pair, state = self._lacked
                 return limit_of_mdp(
                     *(self._truth, pair[: len(self._truth.rows)], state[: self._truth.num_states], self._start)
                 )
-            return limit_of_model(self.model, *self._need, self._start)
+            return limit_of_model(self.model, *self._lacked, self._start)
         except GosprlError:
             return np.nan
 
@@ -203,7 +204,8 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         strategy=repr(collector.strategy),
         work=report.work,
         found=_found(record.found, kept),
-        _need=(np.maximum(pair - had, 0)[kept.rows], np.maximum(state - had_of_states, 0)[kept.states]),
+        _need=(pair[kept.rows], state[kept.states]),
+        _lacked=(np.maximum(pair - had, 0)[kept.rows], np.maximum(state - had_of_states, 0)[kept.states]),
         _start=None if collector.start is None else int(kept.place[collector.start]),
         _truth=collector.truth,
     )

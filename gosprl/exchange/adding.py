@@ -1,6 +1,6 @@
 """Add transitions, counts and whole models to the counts of a model."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -68,36 +68,32 @@ def add_counts(
 
 def forget_order(model: EmpiricalModel) -> None:
     """Keep of the order of appearance only that all successors seen so far were seen by now."""
-    row, slot = _entries(model)
-    model.counts.first[slot] = np.where(model.counts.number[slot] > 0, -model.counts.visits[row], 0)
-
-
-def level_ranks(model: EmpiricalModel) -> None:
-    """Let all states discovered so far be the last one, unless it is known in which order samples were drawn.
-
-    Levels of confidence go by the order of discovery, which must not depend on the samples of the state itself
-    (docs/theory/growing.md). In data that were put into another order it may: the true place of each state is not
-    known, only that it is none after the last. The level of the last is the least.
-    """
-    _, slot = _entries(model)
-    in_order = (model.counts.first[slot] > 0) | (model.counts.number[slot] == 0)
-    if model.discovered and not in_order.all():
-        model.rank[model.discovered] = model.rank.max()
-
-
-def _entries(model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the row and the slot of each stored successor."""
     counts = model.counts
     row = np.repeat(np.arange(len(counts.length)), counts.length)
     ends = np.cumsum(counts.length)
-    return row, np.arange(len(row)) + np.repeat(counts.start - (ends - counts.length), counts.length)
+    slot = np.arange(len(row)) + np.repeat(counts.start - (ends - counts.length), counts.length)
+    counts.first[slot] = np.where(counts.number[slot] > 0, -counts.visits[row], 0)
 
 
 class ModelTaker:
-    """Adds the counts of one model to another."""
+    """Adds the counts of one model to another.
 
-    def __init__(self, model: EmpiricalModel, system: System, rewards: tuple[float, float]) -> None:
-        self._model, self._rewards = model, rewards
+    Parameters
+    ----------
+    model, system, rewards
+        As in `Beginning.count_into`.
+    key_of
+        Returns the key that the system has for a key of the other model; None: states are found by observation.
+    """
+
+    def __init__(
+        self,
+        model: EmpiricalModel,
+        system: System,
+        rewards: tuple[float, float],
+        key_of: Callable[[Any], Hashable] | None = None,
+    ) -> None:
+        self._model, self._rewards, self._key_of = model, rewards, key_of
         self._system = system
         self._plain = system.mdp is not None and model.states.reset < 0  # all states are known, and never end
 
@@ -175,18 +171,19 @@ class ModelTaker:
                 if kind == "reset":
                     found[s] = model.states.reset
                 elif kind == "live":
-                    key: Any = s if model.states.fixed and states.fixed else self._key(states[s])
+                    key: Any = s if model.states.fixed and states.fixed else self._key(given, s)
                     found[s] = key if self._plain else model.locate(key, UNSAID)
                 elif kind in ("final", "crash"):
                     if model.resets == "never":
                         raise InputError("an episode ended, but the system is never reset (resets='never')")
-                    found[s] = model.final(CRASH if kind == "crash" else self._key(states[s]))
+                    found[s] = model.final(CRASH if kind == "crash" else self._key(given, s))
             except GosprlError as error:
                 raise InputError(f"data: the model, state {states.name(s)}: {error}") from None
         return found
 
-    def _key(self, observation: Any) -> Hashable:
-        key: Any = self._system.key_of(observation)
+    def _key(self, given: EmpiricalModel, s: int) -> Hashable:
+        states = given.states
+        key: Any = self._system.key_of(states[s]) if self._key_of is None else self._key_of(states.key(s))
         fixed = self._model.states.fixed
         return _checks.index("observation", key, fixed, "a state") if fixed else key
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from gosprl import _checks
 from gosprl.collecting.requirements import ANY, ByObservation, Fixed, Requirement, of_mapping
 from gosprl.errors import GosprlError, InputError
-from gosprl.exchange.incoming import frame_parts, unescaped
-from gosprl.exchange.taking import meanings
+from gosprl.exchange.incoming.tables import frame_parts, unescaped
+from gosprl.exchange.meanings import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System
 

@@ -13,16 +13,14 @@ import gosprl
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed
 from gosprl.collecting.result import Result, counts_of
-from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
 from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged
 from gosprl.runs.keys import plain_of
+from gosprl.runs.models import begun_model
 from gosprl.runs.opened import FORGED, OpenRun
-from gosprl.runs.resuming import table_of
-from gosprl.runs.standin import StandIn
 
 DELTA = 0.1  # level of confidence sets where the source names none
 
@@ -172,6 +170,7 @@ class Source:
                 "actions": [plain_of(name) for name in names] if names else self.num_actions,
                 "rows": contents.rows,
                 "log": contents.digest,
+                **({"data": manifest["data"]} if "data" in manifest else {}),
             }
         found: dict[str, Any] = {"gosprl": gosprl.__version__}
         if self._result is not None:
@@ -192,10 +191,9 @@ def opened(directory: Path) -> OpenRun:
 
 
 def counted(run: OpenRun) -> EmpiricalModel:
-    """Return the counts of a whole run; the log is read batch by batch."""
+    """Return the counts of a whole run, and of the data that it began with; the log is read batch by batch."""
     try:
-        model = EmpiricalModel.over(table_of(run).rows) if run.is_table else _empty(run)
-        Surroundings(**run.manifest["legs"][-1]["around"]).prepare(model)
+        model = begun_model(run)
         nothing = np.zeros(len(model.known_rows), dtype=np.int64), np.zeros(model.num_states, dtype=np.int64)
         record = Record(model, Fixed(*nothing))
         counter = Counter(record, run.names, run.is_table, run.breaks())
@@ -209,10 +207,6 @@ def counted(run: OpenRun) -> EmpiricalModel:
     except FORGED as error:
         raise InputError(f"run: {run.directory} cannot be counted: {type(error).__name__}: {error}") from None
     return record.model
-
-
-def _empty(run: OpenRun) -> EmpiricalModel:
-    return StandIn(run.manifest["system"], run.names).model()
 
 
 def _is_number(observation: Any, key: Any) -> bool:

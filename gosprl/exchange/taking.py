@@ -1,6 +1,5 @@
 """Taker: counts the rows of a source into a model, as a run would have counted them."""
 
-import json
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.adding import add_counts, count_in_order
 from gosprl.exchange.columns import INDEX, KEY, NUMBER, RAW, SHOWN, TEXT, VALUE, Batch, Values
+from gosprl.exchange.meanings import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
@@ -306,22 +306,3 @@ def _without_zeros(batch: Batch) -> Batch:
         walker=batch.walker[kept],
         count=batch.count[kept],
     )
-
-
-def meanings(text: Any) -> list[Any]:
-    """Return what a text may stand for, the likeliest first: JSON with lists as tuples, JSON, the text itself."""
-    if not isinstance(text, str):
-        return [text]
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return [text]
-    as_tuples = _tuples(parsed)
-    options = [as_tuples] if type(as_tuples) is type(parsed) else [as_tuples, parsed]
-    return options if isinstance(parsed, str) else [*options, text]
-
-
-def _tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple([_tuples(part) for part in value])
-    return {name: _tuples(part) for name, part in value.items()} if isinstance(value, dict) else value

@@ -174,6 +174,10 @@ class StateSpace:
         """Return what a state last offered; None: all actions, or that was not said."""
         return self._offers.get(s)
 
+    def has_offered(self, s: int) -> bool:
+        """Whether it was ever said what a state offers."""
+        return s in self._offers
+
     def knows_offer(self, s: int) -> bool:
         """Whether it is known what a state offers: it was said, and always the same."""
         return s in self._offers and s not in self.aliased

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
 from gosprl.runs.events import RESET, Columns, is_ended, kinds_of
+from gosprl.runs.manifests import DATA
 from gosprl.runs.names import OFFER, STATE
 from gosprl.runs.opened import OpenRun
 
@@ -54,11 +55,11 @@ class Audit:
     events, steps, resets, crashes
         Numbers of the log.
     visits
-        Steps by (number of the state, action).
+        Steps by (number of the state, action), with those of the data that the run began with.
     transitions
         How many different transitions (state, action, next state, flags) there are.
     live
-        Numbers of the states in which an episode went on, in the order of their first visit.
+        Numbers of the states in which an episode went on, in the order of their first visit; those of data first.
     """
 
     def __init__(self, run: OpenRun) -> None:
@@ -74,6 +75,22 @@ class Audit:
         self._seen: set[tuple[int, int, int, int]] = set()
         self.live: dict[int, None] = {}
         self._at, self._ended = -1, True
+        self._count_data()
+
+    def _count_data(self) -> None:
+        """Begin with the data that the run began with."""
+        data, names = self._run.data, self._names
+        if data is None or not self._run.contents.rows:
+            return
+        keys = range(names.fixed) if names.fixed else names.keys
+        number: dict[Any, int] = {None: -1, **{key: i for i, key in enumerate(keys)}}
+        try:
+            self.live |= dict.fromkeys(number[key] for key in data.lives(names.fixed))
+            for s, a, s_next, ended, n in data.steps(names.fixed, self._actions):
+                self.visits[number[s], a] += n
+                self._seen.add((number[s], a, number[s_next], TERMINATED * ended))
+        except KeyError as error:
+            raise Impossible(0, f"states.arrow does not name {error!s:.60}, a state of {DATA}") from None
 
     @property
     def transitions(self) -> int:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from gosprl.collecting.result import Result
+from gosprl.runs.begun import KeptData
 from gosprl.runs.describing import described_list
 
 CERTIFICATE = "certificate.json"
 
 
-def certified(result: Result, digest: str, events: int) -> dict[str, Any]:
+def certified(result: Result, digest: str, events: int, data: KeptData | None = None) -> dict[str, Any]:
     """Return the certificate of a result.
 
     Parameters
@@ -17,6 +18,8 @@ def certified(result: Result, digest: str, events: int) -> dict[str, Any]:
         The result.
     digest, events
         Of the log that it was computed from.
+    data
+        What the run began with; its counts are among those of the result.
     """
     guarantee = result.guarantee
     pair, state = result.need
@@ -43,4 +46,5 @@ def certified(result: Result, digest: str, events: int) -> dict[str, Any]:
         "seed": result.seed,
         "events": events,
         "log": digest,
+        **({} if data is None else {"data": {name: data.entry[name] for name in ("samples", "order", "counts")}}),
     }

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gosprl.collecting.result import Result
+from gosprl.runs.begun import KeptData
 from gosprl.runs.certificate import certified
 from gosprl.runs.opened import OpenRun
 
@@ -15,7 +16,7 @@ STOPPED = "max_steps"  # the stop of a run made again whose log ends before it i
 
 def compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tuple[list[str], str]:
     """Return the fields of a certificate that are not those of the run made again; and what to say if all are."""
-    mine = fields(result) | {"events": run.contents.rows, "log": run.contents.digest}
+    mine = fields(result, run.data) | {"events": run.contents.rows, "log": run.contents.digest}
     note = f"every field is that of the run made again: {certificate.get('guarantee')!s:.80}"
     if certificate.get("stop") in OUTSIDE and mine["stop"] == STOPPED:
         mine["stop"] = certificate["stop"]
@@ -30,9 +31,9 @@ def compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tu
     return wrong, note
 
 
-def fields(result: Result) -> dict[str, Any]:
+def fields(result: Result, data: KeptData | None = None) -> dict[str, Any]:
     """Return the certificate of a result as it is read from a file."""
-    value: dict[str, Any] = json.loads(json.dumps(certified(result, "", 0)))
+    value: dict[str, Any] = json.loads(json.dumps(certified(result, "", 0, data)))
     return value
 
 

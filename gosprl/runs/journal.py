@@ -119,6 +119,8 @@ class DiskJournal(Journal):
         self._last: Callable[[], None] | None = None  # called after the last write; None before `close`
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
+        for s in range(model.states.used if not model.states.fixed else 0):  # those of data: exports name them
+            self._number(s)
 
     def start(self, prepare: Callable[[], LogWriter]) -> None:
         """Begin to write, to the log that `prepare` opens in the writing thread."""

@@ -17,17 +17,20 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
+from gosprl.collecting.beginning import Beginning
+from gosprl.collecting.collect import model_with
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.model.content import thaw
 from gosprl.runs import describing
+from gosprl.runs.begun import KeptData, data_in_words
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.chain import CHAIN, NAMES_FILE
 from gosprl.runs.files import sync_directory, write_json
 from gosprl.runs.journal import DiskJournal
 from gosprl.runs.locks import Lock
-from gosprl.runs.manifests import CHECKPOINTS, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun, now
+from gosprl.runs.manifests import CHECKPOINTS, DATA, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun, now
 from gosprl.runs.names import Names
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
@@ -37,15 +40,18 @@ from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 from gosprl.systems.tabular import Tabular
 
+Begin = Callable[[int, Beginning | None], Collector]
+
 
 def keep(
     out: Any,
-    begin: Callable[[int], Collector],
+    begin: Begin,
     seed: int | None,
     system: System,
     settings: Settings,
     max_steps: int | None = None,
     progress: Any = None,
+    data: Beginning | None = None,
 ) -> tuple[Collector, Result]:
     """Collect, and keep everything in a directory; go on if it has begun already.
 
@@ -54,7 +60,7 @@ def keep(
     out
         A directory, or an `Out`.
     begin
-        Makes the collector of the run for a seed.
+        Makes the collector of the run, for a seed and the data that it begins with.
     seed
         The seed asked for; None: any.
     system
@@ -65,6 +71,8 @@ def keep(
         Stop after so many steps, counted from the beginning of the run.
     progress
         As in `gosprl.collect`.
+    data
+        The samples that were given for it; a run that goes on has its own.
 
     Returns
     -------
@@ -74,7 +82,7 @@ def keep(
         _checks.whole("max_steps", max_steps, 1)
     if isinstance(out, Replay):
         return out.replayed(begin, system)
-    kept = Keeper(as_out(out), system, settings)
+    kept = Keeper(as_out(out), system, settings, data)
     with kept:
         collector = kept.collector(begin, seed)
         try:
@@ -100,8 +108,9 @@ def keep(
 class Keeper:
     """Writes a new run, or continues one."""
 
-    def __init__(self, out: Out, system: System, settings: Settings) -> None:
-        self._out, self._system = out, system
+    def __init__(self, out: Out, system: System, settings: Settings, data: Beginning | None = None) -> None:
+        self._out, self._system, self._settings, self._given = out, system, settings, data
+        self._data: KeptData | None = None  # what the run begins with
         self._asked = out, system, settings
         self.directory = Path(out.directory)
         self.manifest: dict[str, Any] = {}
@@ -139,10 +148,10 @@ class Keeper:
 
     def _undo(self) -> None:
         """Remove a run in which nothing happened, because an argument was wrong."""
-        for name in (MANIFEST, TABLE, NAMES_FILE, CHAIN, "log/000001.arrow"):
+        for name in (MANIFEST, TABLE, DATA, NAMES_FILE, CHAIN, "log/000001.arrow"):
             (self.directory / name).unlink(missing_ok=True)
 
-    def collector(self, begin: Callable[[int], Collector], seed: int | None) -> Collector:
+    def collector(self, begin: Begin, seed: int | None) -> Collector:
         """Return the collector, where the run is now; the run is begun if it is new."""
         run = self._run
         if run is None:
@@ -150,9 +159,12 @@ class Keeper:
         if seed is not None and seed != run.seed:
             raise InputError(f"out: {self.directory} is a run with seed {run.seed}, got {seed}; give another directory")
         self._system.know_actions([thaw(key) for key in run.names.actions])
-        collector = begin(run.seed_of_leg())
+        run.check_system(system_described(model_with(self._system, self._settings.around, None), *self._asked))
+        self._data = run.data
+        self._check_data()
+        collector = begin(run.seed_of_leg(), self._data)
         described = leg_described(collector, *self._asked)
-        differences = run.differences(described, system_described(collector.model, *self._asked))
+        differences = run.differences(described)
         if differences and not self._out.change:
             listed = "; ".join(differences)
             raise InputError(
@@ -177,9 +189,28 @@ class Keeper:
         collector.seed = run.seed
         return collector
 
-    def _begun(self, begin: Callable[[int], Collector], seed: int | None) -> Collector:
+    def _check_data(self) -> None:
+        """Raise `InputError` if the run began with other data than those given."""
+        if self._given is None and self._out.change:
+            return
+        given = self._counted_data()
+        if (given and given.counts) != (self._data and self._data.counts):
+            raise InputError(
+                f"out: {self.directory} is a run that began with other data: {_said(self._data)} there, {_said(given)} "
+                "here; give another directory, or the same data. gosprl.resume goes on with what the run has"
+            )
+
+    def _counted_data(self) -> KeptData | None:
+        """Return what is kept of the data given."""
+        if self._given is None:
+            return None
+        model = model_with(self._system, self._settings.around, self._given, self._settings.rewards)
+        return KeptData.of(self._given, model)
+
+    def _begun(self, begin: Begin, seed: int | None) -> Collector:
         entropy = int(np.random.SeedSequence().generate_state(2, np.uint64)[0]) if seed is None else seed
-        collector = begin(entropy)
+        self._data = self._counted_data()
+        collector = begin(entropy, self._data)  # as it will be resumed: from what is kept
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
@@ -197,15 +228,17 @@ class Keeper:
             "legs": [leg_described(collector, *self._asked)],
             "continued": [],
         }
+        if self._data is not None:
+            self.manifest["data"] = dict(self._data.entry)
         return collector
 
-    def _next_leg(self, begin: Callable[[int], Collector], because: str) -> Collector:
+    def _next_leg(self, begin: Begin, because: str) -> Collector:
         """Return a collector with all counts so far, for a new leg."""
         run = self._run
         assert run is not None
         legs = self.manifest["legs"]
         legs.append({})
-        collector = begin(run.seed_of_leg())
+        collector = begin(run.seed_of_leg(), self._data)
         legs[-1] = {**leg_described(collector, *self._asked), "first": run.contents.rows, "because": because}
         run.begin_leg(collector, self._system)
         collector.seed = run.seed
@@ -248,6 +281,10 @@ class Keeper:
         if self.manifest["system"]["stored"]:
             assert self._system.mdp is not None
             write_json(self.directory / TABLE, describing.table_described(self._system.mdp))
+        if self._data is None:
+            (self.directory / DATA).unlink(missing_ok=True)  # of a run that was about to begin here
+        else:
+            self._data.write(self.directory)  # before the manifest: a run is never without its data
         write_json(self.directory / MANIFEST, self.manifest)
         sync_directory(self.directory.parent)
         return LogWriter(self.directory, self.manifest["run"])
@@ -275,7 +312,7 @@ class Keeper:
 
         def certify() -> None:
             if not collector.is_torn:
-                written = certified(result, journal.digest, journal.events)
+                written = certified(result, journal.digest, journal.events, self._data)
                 write_json(self.directory / CERTIFICATE, written, lasting_name=False)
 
         journal.close(certify)
@@ -288,4 +325,8 @@ class Keeper:
             (self.directory / CERTIFICATE).unlink(missing_ok=True)
             write_json(self.directory / MANIFEST, self.manifest)
         if not (self.directory / CERTIFICATE).exists():
-            write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows))
+            write_json(self.directory / CERTIFICATE, certified(result, contents.digest, contents.rows, self._data))
+
+
+def _said(data: KeptData | None) -> str:
+    return "none" if data is None else f"{data_in_words(data.entry)}, counts {data.entry['counts'][:8]}"

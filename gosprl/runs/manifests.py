@@ -16,7 +16,9 @@ from gosprl.runs.locks import LOCK
 
 FORMAT = 1
 MANIFEST, TABLE, CHECKPOINTS = "manifest.json", "system.json", "checkpoint"
-UNBEGUN = (LOCK, "log", CHECKPOINTS, TABLE)  # what a run has before its manifest
+DATA = "data.json"
+UNBEGUN = (LOCK, "log", CHECKPOINTS, TABLE, DATA)  # what a run has before its manifest
+UNFINISHED = tuple(f"{name}.tmp" for name in (MANIFEST, TABLE, DATA))
 NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
@@ -37,7 +39,7 @@ def is_unbegun(directory: Path) -> bool:
     found = {entry.name for entry in os.scandir(directory)}
     if MANIFEST in found:
         return False
-    others = sorted(name for name in found if name not in UNBEGUN and name not in (f"{MANIFEST}.tmp", f"{TABLE}.tmp"))
+    others = sorted(name for name in found if name not in UNBEGUN and name not in UNFINISHED)
     if others or any(os.scandir(directory / "log") if "log" in found else ()):
         raise InputError(
             f"out: expected a new directory or a run, but {directory} exists and is none: it has "
@@ -106,6 +108,8 @@ def _wrong_in(manifest: Mapping[str, Any]) -> str | None:
     if max(len(manifest["legs"]), len(manifest["continued"])) > MOST_LEGS:
         return f"legs, continued: expected at most {MOST_LEGS}"
     wrong = _wrong(manifest["system"], OF_SYSTEM, "system") or _wrong_mask(manifest["system"])
+    if "data" in manifest:
+        wrong = wrong or _wrong_data(manifest["data"])
     for number, leg in enumerate(manifest["legs"]):
         wrong = wrong or _wrong(leg, OF_LEG, f"leg {number}")
     last = 0
@@ -134,6 +138,16 @@ def _wrong_mask(system: Mapping[str, Any]) -> str | None:
     if system["states"] != len(exists) or any(len(row) != len(exists[0]) for row in exists):
         return "system: exists has another shape than [states][actions]"
     return None
+
+
+def _wrong_data(data: Any) -> str | None:
+    """Check what is said of the data that a run began with."""
+    if not _dict(data):
+        return f"data: expected an object, got {data!r:.60}"
+    wrong = _wrong(data, OF_DATA, "data")
+    for source in () if wrong else data["sources"]:
+        wrong = wrong or (_wrong(source, OF_SOURCE, "data") if _dict(source) else "data: expected sources")
+    return wrong
 
 
 def _whole(value: Any, low: int, high: int | None = None) -> bool:
@@ -205,6 +219,18 @@ def _around(value: Any) -> bool:
     return _dict(value) and not _wrong(value, OF_SURROUNDINGS, "") and len(value) == len(OF_SURROUNDINGS)
 
 
+OF_DATA: dict[str, Test] = {
+    "order": lambda value: value in (None, "collected", "unknown"),
+    "samples": lambda value: _whole(value, 0),
+    "counts": _digest,
+    "sources": lambda value: type(value) is list and 0 < len(value) <= MOST_LEGS,
+}
+OF_SOURCE: dict[str, Test] = {
+    "name": _text,
+    "kind": _text,
+    "digest": _or_none(_digest),
+    "samples": lambda value: _whole(value, 0),
+}
 OF_SYSTEM: dict[str, Test] = {
     "kind": lambda value: value in ("table", "system"),
     "name": _text,

@@ -13,6 +13,7 @@ import numpy as np
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
 from gosprl.errors import GosprlError, InputError
+from gosprl.runs.begun import KeptData
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
@@ -74,7 +75,7 @@ class OpenRun:
                 "makes a copy of what can be trusted"
             )
         try:
-            self.names.num_states  # noqa: B018
+            self.names.num_states, self.data  # noqa: B018
             self._check_beside_log()
         except Damaged as error:
             raise InputError(f"run: {self.directory} is damaged: {error}") from None
@@ -111,6 +112,11 @@ class OpenRun:
             return names
         except ValueError as error:
             raise Damaged("states.arrow", None, str(error)) from None
+
+    @cached_property
+    def data(self) -> KeptData | None:
+        """The data that the run began with; None if there are none."""
+        return KeptData.read(self.directory, self.manifest) if "data" in self.manifest else None
 
     @cached_property
     def totals(self) -> Totals:
@@ -156,8 +162,8 @@ class OpenRun:
         """Return the random numbers of the system, for its first trajectory (0) or a later one."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(SYSTEM_STREAM + number,)))
 
-    def differences(self, leg: Mapping[str, Any], system: Mapping[str, Any]) -> list[str]:
-        """Return in which settings the last leg differs from `leg`, in words; `InputError` if it is another system."""
+    def check_system(self, system: Mapping[str, Any]) -> None:
+        """Raise `InputError` if the run walks another system than the one described."""
         before = self.manifest["system"]
         for name, value in system.items():
             if name not in ("source", "stored") and before[name] != value:
@@ -165,6 +171,9 @@ class OpenRun:
                     f"out: {self.directory} is a run of another system: {name} {before[name]!r:.60} there, "
                     f"{value!r:.60} here; give another directory"
                 )
+
+    def differences(self, leg: Mapping[str, Any]) -> list[str]:
+        """Return in which settings the last leg differs from `leg`, in words."""
         last = self.manifest["legs"][-1]
         names = ("need", "strategy", "threshold", "rewards", "around", "application")
         return [

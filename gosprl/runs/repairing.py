@@ -13,6 +13,7 @@ from typing import Any
 
 from gosprl.errors import InputError
 from gosprl.runs.auditing import Audit, Impossible
+from gosprl.runs.begun import KeptData, data_in_words
 from gosprl.runs.chain import NAMES_FILE
 from gosprl.runs.files import Damaged, read_json, write_json
 from gosprl.runs.looking import id_in_damaged, printable
@@ -90,10 +91,14 @@ def repair(directory: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         _check_target(source, place)
         return _log_alone(source, place, str(error))
     _check_target(source, place)
+    manifest, data, lost_data = _trusted_data(source, manifest)
     contents, notes = _trusted(OpenRun(source, manifest, read_log(source, manifest["run"])))
+    notes = lost_data + notes
     place.mkdir(parents=True)
     (place / CHECKPOINTS).mkdir()
     copy_prefix(contents, place)
+    if data is not None:
+        data.write(place)
     system, lost = _copied_table(source, place, manifest["system"])
     notes += lost
     write_json(place / MANIFEST, _shortened({**manifest, "system": system}, contents.rows, notes))
@@ -106,6 +111,20 @@ def _check_target(source: Path, target: Path) -> None:
         raise InputError(f"target: expected a directory that does not exist, but {target} does")
     if source.resolve() in target.resolve().parents:
         raise InputError(f"target: expected a directory outside of {source}, which is not touched")
+
+
+def _trusted_data(source: Path, manifest: dict[str, Any]) -> tuple[dict[str, Any], KeptData | None, list[str]]:
+    """Return the manifest, the data that the run began with, and why not; without data that cannot be trusted."""
+    if "data" not in manifest:
+        return manifest, None, []
+    try:
+        return manifest, KeptData.read(source, manifest), []
+    except (Damaged, OSError) as error:
+        note = (
+            f"{error}: the data that the run began with are left out, {data_in_words(manifest['data'])}; the events of "
+            "the log are kept, and planning begins anew when the run is resumed"
+        )
+        return {name: part for name, part in manifest.items() if name != "data"}, None, [note]
 
 
 def _trusted(run: OpenRun) -> tuple[Contents, list[str]]:

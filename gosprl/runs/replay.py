@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gosprl.collecting.beginning import Beginning
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
 from gosprl.runs.opened import OpenRun
@@ -24,9 +25,9 @@ class Replay:
     run: OpenRun
     leg: int
 
-    def replayed(self, begin: Callable[[int], Collector], system: System) -> tuple[Collector, Result]:
+    def replayed(self, begin: Callable[[int, Beginning | None], Collector], system: System) -> tuple[Collector, Result]:
         """Return the collector and the result at the end of the leg; `Differs` if the log says otherwise."""
-        collector = begin(self.run.seed_of_leg(self.leg))
+        collector = begin(self.run.seed_of_leg(self.leg), self.run.data)
         self.restored(collector, system)
         collector.seed = self.run.seed
         collector.conclude()

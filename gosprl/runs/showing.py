@@ -18,6 +18,7 @@ from gosprl.errors import GosprlError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
+from gosprl.runs.begun import data_in_words
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
@@ -25,10 +26,9 @@ from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.locks import is_being_written
 from gosprl.runs.looking import id_in_damaged, printable, sizes
 from gosprl.runs.manifests import read_manifest
+from gosprl.runs.models import begun_model
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import read_log
-from gosprl.runs.resuming import table_of
-from gosprl.runs.standin import StandIn
 
 SHOWN = 5  # pairs that are listed
 SHORTEST = 2.0  # seconds from which on there is a rate: times in a manifest are whole seconds
@@ -124,6 +124,7 @@ class _Viewer:
         facts["system"] = {name: manifest["system"][name] for name in ("name", "kind", "source")}
         facts["need"] = _need_of(leg)
         facts["strategy"] = leg["strategy"].get("name") or leg["strategy"]["given"]
+        facts["data"] = manifest.get("data")
         facts["seed"], facts["created"] = manifest["seed"], manifest["created"]
         facts["legs"] = [
             {"first": one["first"], "need": _need_of(one), "because": one["because"]} for one in manifest["legs"]
@@ -163,9 +164,7 @@ class _Viewer:
         run, leg = self._run, self._run.manifest["legs"][-1]
         if describing.is_given(leg["need"]):
             return  # it is computed during the run; the certificate has its last value
-        model = _model_of(run)
-        around = Surroundings(**leg["around"])
-        around.prepare(model)
+        model, around = begun_model(run), Surroundings(**leg["around"])
         delta = leg["strategy"].get("options", {}).get("delta", DELTA)
         need = around.requirement(describing.need_restored(leg["need"], model), delta, model)
         record = Record(model, need)
@@ -199,13 +198,6 @@ class _Viewer:
         if events <= 0 or seconds < SHORTEST:
             return None
         return {"events a second": events / seconds, "since": since, "seconds": seconds}
-
-
-def _model_of(run: OpenRun) -> EmpiricalModel:
-    """Return an empty model with the states and pairs that the system has."""
-    return (
-        EmpiricalModel.over(table_of(run).rows) if run.is_table else StandIn(run.manifest["system"], run.names).model()
-    )
 
 
 def _progress(record: Record) -> dict[str, Any]:
@@ -315,6 +307,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "system": _text_of_system,
     "need": str,
     "strategy": str,
+    "data": data_in_words,
     "seed": str,
     "created": str,
     "legs": lambda legs: _text_of_legs(legs) if len(legs) > 1 else "one",

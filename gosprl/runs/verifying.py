@@ -18,6 +18,7 @@ from typing import Any
 from gosprl.collecting.result import Result
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.runs.auditing import Audit, Impossible
+from gosprl.runs.begun import data_in_words
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
@@ -166,12 +167,11 @@ class _Verifier:
         sound = self._names() and sound
         self._checkpoints()
         self._table()
+        sound = self._data() and sound
         certificate = self._read_certificate()
         audit = self._events() if sound else None
         if audit is None:
-            self._say(
-                "made again", None, "the run cannot be made again: its log is damaged; gosprl repair keeps the rest"
-            )
+            self._say("made again", None, "the run cannot be made again: it is damaged; gosprl repair keeps the rest")
             return
         self._ends(manifest)
         if certificate is not None:
@@ -228,6 +228,17 @@ class _Verifier:
             else:
                 self._say("table", None if mdp.endswith("system=...") else False, mdp)
 
+    def _data(self) -> bool:
+        if "data" not in self._run.manifest:
+            return True
+        try:
+            data = self._run.data
+        except (Damaged, OSError) as error:
+            return self._say("data", False, str(error))
+        assert data is not None
+        what = data_in_words(data.entry)
+        return self._say("data", True, f"{what}: the counts are those that were kept, not whether the data were true")
+
     def _read_certificate(self) -> dict[str, Any] | None:
         path = self.directory / CERTIFICATE
         try:
@@ -266,6 +277,8 @@ class _Verifier:
         mine |= {"events": log.rows, "log": log.digest}
         if not self._run.manifest["system"]["ends"]:
             del mine["resets"]
+        if self._run.data is not None:
+            mine["data"] = {name: self._run.data.entry[name] for name in ("samples", "order", "counts")}
         if certificate.get("log") != log.digest:
             self._say(
                 "length",
@@ -279,9 +292,10 @@ class _Verifier:
         ]
         table = entries(certificate.get("counts"))
         if table is None or audit.counts(table[0]) != table[1]:
-            wrong.append("the counts of pairs are not those of the log")
+            wrong.append("the counts of pairs are not those of the log and of the data")
+        counted = "the log" if self._run.data is None else "the data and the log"
         text = (
-            "; ".join(wrong) or f"those of {len(audit.visits):,} pairs, recounted from the log, are the certificate's"
+            "; ".join(wrong) or f"those of {len(audit.visits):,} pairs, recounted from {counted}, are the certificate's"
         )
         self._say("counts", not wrong, f"{CERTIFICATE}: {text}" if wrong else text)
 

@@ -35,12 +35,15 @@ class System(ABC):
     mdp
         The true dynamics, if the system tells them: results then compare with the fluid limit, and states without a
         path are given up at once.
+    has_key
+        Whether a function of the user's own (`key=`) tells its states apart.
     """
 
     all_states: bool = True
     ends: bool = True
     block: int = 1000
     mdp: TabularMDP | None = None
+    has_key: bool = False
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from gosprl.collecting.requirements import Discovered, Requirement, as_requireme
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import Outcome, Start, System
-from gosprl.systems.observations import Key, encoder
+from gosprl.systems.observations import ByKey, Key, encoder
 from gosprl.systems.offers import Actions
 
 MOST_PAIRS = 10**6  # up to which the states of a `Discrete` space are numbered as its elements are
@@ -80,6 +80,11 @@ class Stepper(System):
     def num_actions(self) -> int | None:
         """Number of actions; None if only a function of the user's own knows them."""
         return self._actions.count
+
+    @property
+    def has_key(self) -> bool:  # type: ignore[override]
+        """Whether a function of the user's own tells states apart."""
+        return isinstance(self.encoder, ByKey)
 
     @property
     def action_values(self) -> Sequence[Any]:

@@ -76,6 +76,16 @@ def test_a_run_keeps_its_order(maze_run, tmp_path):
     assert len(set(model.rank[model.discovered].tolist())) == len(model.discovered)
 
 
+def test_a_run_on_disk_goes_on_with_the_levels_that_it_began_with(tmp_path):
+    system = {"actions": 4, "seed": 0, "max_steps": 5}
+    data = {name: column[:2] for name, column in CHAIN.items()}
+    result = gosprl.collect(Maze(), 10, data=data, data_order="unknown", out=tmp_path / "run", **system)
+    ranks = result.model.rank.tolist()
+    assert ranks[:3] == [4, 4, 4]
+    again = gosprl.resume(tmp_path / "run", system=Maze(), max_steps=6)
+    assert again.model.rank.tolist()[:3] == [4, 4, 4]
+
+
 def test_files_for_model_checkers_say_what_was_taken_for_granted(tmp_path):
     mdp = gosprl.envs.make("riverswim6")
     result = gosprl.collect(mdp, 5, seed=0, data=([0], [1], [1]), data_order="unknown")

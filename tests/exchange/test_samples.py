@@ -18,7 +18,7 @@ import pytest
 import gosprl
 from gosprl import InputError
 from gosprl.collecting.collect import begun_model, declared
-from gosprl.exchange import incoming
+from gosprl.exchange.incoming import base, choosing, tables
 from gosprl.exchange.taking import Taker
 from gosprl.model.states import CRASH
 from gosprl.systems import as_system
@@ -165,7 +165,7 @@ def written(columns, path):
 
 @pytest.mark.parametrize("kind", ["dict", "list", "arrow", "pandas", "polars", "old", "parquet", "csv", "npz", "flags"])
 def test_every_kind_of_table_gives_the_counts_of_the_run(walk, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(incoming, "ROWS", 37)
+    monkeypatch.setattr(base, "ROWS", 37)
     directory, _, columns = walk
     make = {
         "dict": lambda: columns,
@@ -435,9 +435,9 @@ def test_endings_need_resets():
 
 def test_a_run_of_another_table_is_refused(tmp_path):
     gosprl.collect(gosprl.envs.make("riverswim6"), 1, seed=0, out=tmp_path / "run")
-    with pytest.raises(InputError, match="a run of another system: states 6 there, 43 here"):
+    with pytest.raises(InputError, match="a run of another system: table 'riverswim6' there, 'four_room43' here"):
         gosprl.collect(gosprl.envs.make("four_room43"), 1, data=tmp_path / "run")
-    with pytest.raises(InputError, match="a run of another system: digest"):
+    with pytest.raises(InputError, match=r"another system: table .*, with other transitions or rewards; give a run"):
         gosprl.collect(gosprl.TabularMDP(np.full((6, 2, 6), 1 / 6)), 1, data=tmp_path / "run")
 
 
@@ -501,7 +501,7 @@ def test_pickles_are_not_read(tmp_path):
 @pytest.mark.parametrize("suffix", ["npz", "csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(suffix, tmp_path, monkeypatch):
     """Four times the rows, and the same peak."""
-    monkeypatch.setattr(incoming, "BLOCK", 2**17)
+    monkeypatch.setattr(tables, "BLOCK", 2**17)
     peaks = []
     for n in (300_000, 1_200_000):
         columns = {"s": np.zeros(n, dtype=np.int64), "a": np.ones(n, dtype=np.int64), "s_next": np.arange(n) % 16}
@@ -513,7 +513,7 @@ def test_memory_does_not_grow_with_the_file(suffix, tmp_path, monkeypatch):
         tracemalloc.start()
         before, most = pa.total_allocated_bytes(), 0
         taker = Taker(model, walked, (-1.0, 1.0))
-        for batch in incoming.source_of(path).batches():
+        for batch in choosing.source_of(path).batches():
             most = max(most, pa.total_allocated_bytes() - before)
             taker.take(batch)
         peaks.append(tracemalloc.get_traced_memory()[1] + most)

@@ -1,0 +1,106 @@
+"""Files of arrays, as `numpy.savez` and `gosprl export` write them."""
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.errors import InputError
+from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of
+from gosprl.exchange.incoming import base
+from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
+
+MOST_TEXT = 2**30  # bytes of the observations in an npz file
+BESIDE = ("counts", "metadata")  # arrays in an npz file that are no columns
+
+
+class Npz(Incoming):
+    """A file of arrays, as `numpy.savez` writes it; read piece by piece, without pickle."""
+
+    kind = "npz"
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = str(path), path
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the file."""
+        return digest_of_file(self._path)
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield its rows."""
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                yield from self._batches(archive)
+        except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"data: {self.name} is no .npz file that can be read: {short(error)}") from None
+
+    def _batches(self, archive: zipfile.ZipFile) -> Iterator[Batch]:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if "state" in members:  # as `gosprl export` writes it, with the model beside the transitions
+            members = {name: info for name, info in members.items() if name not in BESIDE and name[:6] != "model_"}
+        texts = self._texts(archive, members.pop("observations")) if "observations" in members else None
+        files = {name: archive.open(info) for name, info in members.items()}
+        headers = {name: self._header(name, file, members[name].file_size) for name, file in files.items()}
+        batch_of({name: np.empty((0, *shape), dtype) for name, (_, shape, dtype) in headers.items()}, self.name, 0)
+        lengths = {name: length for name, (length, _, _) in headers.items()}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"data: {self.name}: expected arrays of one length, got {lengths}")
+        total = next(iter(lengths.values()))
+        for first in range(0, total, base.ROWS):
+            n = min(base.ROWS, total - first)
+            part = {name: _piece(files[name], n, *headers[name][1:]) for name in files}
+            batch = batch_of(part, self.name, first)
+            yield batch if texts is None else self._named(batch, texts)
+
+    def _texts(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[str]:
+        """Return what the numbers of states stand for."""
+        if info.file_size > MOST_TEXT:
+            raise InputError(f"data: {self.name}: observations of {info.file_size} bytes; at most {MOST_TEXT} are read")
+        with archive.open(info) as file:
+            length, shape, dtype = self._header("observations", file, info.file_size)
+            if shape or dtype.kind != "U":
+                raise InputError(f"data: {self.name}, column observations: expected texts [N], got {dtype}")
+            return [str(text) for text in _piece(file, length, shape, dtype).tolist()]
+
+    def _named(self, batch: Batch, texts: list[str]) -> Batch:
+        """Return a batch whose states are called by their observations."""
+        found = {}
+        for role in ("state", "next_state"):
+            given: Values = getattr(batch, role)
+            wrong = given.form != NUMBER or (given.codes < -1) | (given.codes >= len(texts))
+            if np.any(wrong):
+                raise batch.wrong(int(np.argmax(wrong)), role, f"expected the number of a state, 0..{len(texts) - 1}")
+            found[role] = Values(given.codes, texts, TEXT, given.name)
+        return replace(batch, state=found["state"], next_state=found["next_state"])
+
+    def _header(self, name: str, file: Any, size: int) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
+        from numpy.lib import format as npy
+
+        version = npy.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise InputError(f"data: {self.name}: {name} has the unknown format {version}")
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+        if dtype.hasobject or dtype.names is not None:
+            raise InputError(f"data: {self.name}, column {name}: expected numbers or text, got an array of {dtype}")
+        if not shape or (fortran and len(shape) > 1):
+            raise InputError(f"data: {self.name}, column {name}: expected an array [n], got shape {shape}")
+        there = size - file.tell()
+        claimed = dtype.itemsize * int(np.prod([int(n) for n in shape], dtype=object))
+        if claimed != there:
+            raise InputError(f"data: {self.name}, column {name}: its header claims {claimed} bytes, {there} are there")
+        return shape[0], tuple(shape[1:]), dtype
+
+
+def _piece(file: Any, n: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    size = n * int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    raw = file.read(size)
+    if len(raw) < size:
+        raise EOFError(f"it ends {size - len(raw)} bytes too early")
+    return np.frombuffer(raw, dtype=dtype).reshape(n, *shape)
