@@ -1,10 +1,7 @@
 """`convert`: tables of transitions without a run, batch by batch, and known dynamics, from one format to another."""
 
-import csv
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,19 +10,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gosprl.errors import InputError
 from gosprl.exchange import npz
 from gosprl.exchange.appearing import appearing, check_free
+from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.dynamics import WRITERS, convert_model, model_format
 from gosprl.exchange.exporting import format_of
-from gosprl.exchange.tables import METADATA, NUMBERED, ROWS, TEXTS, TRANSITIONS, Table, to_csv, to_parquet, unescaped
+from gosprl.exchange.npy import DAMAGED
+from gosprl.exchange.tables import METADATA, NUMBERED, ROWS, TEXTS, TRANSITIONS, Table, to_csv, to_parquet
 
 TABLES = ("npz", "parquet", "csv")
 REQUIRED = ("state", "action", "next_state")
-_HEADER = 2**16  # bytes of the line of names of a csv file
 _TABLE = (
     "{file} is a table of transitions, which convert writes as {tables}; Minari data sets, graphs and model checkers' "
     "files need what only a run or a result has: begin one with the table (gosprl collect ... --data {file}), then "
@@ -97,7 +94,9 @@ def _reading(origin: Path, read: str) -> Iterator[None]:
     """Tell errors of reading from those of writing."""
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError) as error:
+    except InputError:
+        raise
+    except (pa.ArrowException, *DAMAGED) as error:
         raise InputError(f"source: {origin} is no {read} file of transitions, or damaged: {error}") from None
 
 
@@ -145,11 +144,17 @@ def _checked_column(field: pa.Field, column: Any, first: int) -> Any:
     if column.null_count and field.name not in TEXTS:
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise InputError(f"source: column {field.name}, row {row}: expected {field.type}, got nothing")
+    if pa.types.is_boolean(field.type) and not pa.types.is_boolean(column.type):
+        other = np.flatnonzero(~np.isin(column.to_numpy(zero_copy_only=False), (0, 1)))
+        if other.size:
+            row, value = first + 1 + int(other[0]), column[int(other[0])]
+            raise InputError(f"source: column {field.name}, row {row}: expected true or false, got {value}")
     try:
         done = column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        i = next(i for i in range(len(column)) if not _fits(column.slice(i, 1), field.type))
         raise InputError(
-            f"source: column {field.name}, in rows {first + 1} to {first + len(column)}: expected {field.type}: {error}"
+            f"source: column {field.name}, row {first + i + 1}: expected {field.type}, got {column[i].as_py()!r:.60}"
         ) from None
     if field.name in REQUIRED and pc.min(done).as_py() is not None and pc.min(done).as_py() < -1:
         row = first + 1 + int(np.flatnonzero(done.to_numpy() < -1)[0])
@@ -158,6 +163,14 @@ def _checked_column(field: pa.Field, column: Any, first: int) -> Any:
         i = int(np.flatnonzero(~finite)[0])
         raise InputError(f"source: column reward, row {first + i + 1}: expected a finite number, got {done[i]}")
     return done
+
+
+def _fits(cell: Any, wanted: Any) -> bool:
+    try:
+        cell.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
 
 
 def _check_resets(batch: Any, first: int) -> None:
@@ -211,27 +224,11 @@ def _gathered(table: Table, pairs: list[tuple[str, str]], texts: list[str]) -> I
 
 
 def _read_csv(file: Path) -> Table:
-    with file.open("rb") as opened:
-        line = opened.readline(_HEADER)
-    names = next(csv.reader([line.decode("utf-8-sig")]), [])
+    names = header(file, "source")
     types = {name: TRANSITIONS.field(name).type for name in names if name in TRANSITIONS.names}
     if len(types) < len(names) or not names:  # the error is that of `checked`
         return Table(pa.schema([(name, pa.string()) for name in names]), [])
-    options = pyarrow.csv.ConvertOptions(
-        column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
-    )
-    parsed = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    return Table(pa.schema(list(types.items())), _csv_batches(file, options, parsed))
-
-
-def _csv_batches(file: Path, options: Any, parsed: Any) -> Iterator[Any]:
-    with file.open("rb") as opened, pyarrow.csv.open_csv(opened, convert_options=options, parse_options=parsed) as rows:
-        for batch in rows:
-            columns = [
-                unescaped(column) if pa.types.is_string(field.type) else column
-                for field, column in zip(batch.schema, batch.columns, strict=True)
-            ]
-            yield pa.record_batch(columns, names=batch.schema.names)
+    return Table(pa.schema(list(types.items())), csv_parts(file, types, "source"))
 
 
 def _read_parquet(file: Path) -> Table:

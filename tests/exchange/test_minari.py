@@ -1,5 +1,7 @@
 """Minari loads its data sets by its own functions, with the values of the log."""
 
+import sys
+
 import minari
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from gymnasium.spaces import Discrete
 
 from gosprl.errors import InputError
 from gosprl.exchange import export
+from gosprl.exchange import minari as writing
 from gosprl.exchange.minari import id_of
 
 
@@ -22,13 +25,24 @@ def episodes_of(log):
     return [*found, current] if current else found
 
 
+def in_this_process(step, task, root):
+    """What a process of its own does, without the seconds that it takes to begin."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINARI_DATASETS_PATH", str(root.resolve()))
+        patch.setattr(sys, "argv", ["", "", step, str(task)])
+        writing.work()
+
+
 @pytest.fixture(scope="module", params=["river", "maze", "lake", "fragile"])
 def loaded(request, all_runs, tmp_path_factory):
+    """Each run as a data set; the first is written as users do it, by processes."""
     run, result = all_runs[request.param]
     root = tmp_path_factory.mktemp("datasets")
     (root / "gosprl").mkdir()
-    export(run, root / "gosprl" / "own-v3", to="minari")
     with pytest.MonkeyPatch.context() as patch:
+        if request.param != "river":
+            patch.setattr(writing, "_in_child", in_this_process)
+        export(run, root / "gosprl" / "own-v3", to="minari")
         patch.setenv("MINARI_DATASETS_PATH", str(root))
         yield minari.load_dataset("gosprl/own-v3"), run, result
 

@@ -109,8 +109,8 @@ def test_point_estimates_give_the_same_answers_in_all_formats(tmp_path):
 def test_damaged_bytes_are_refused_or_read(kind, tmp_path):
     rng = np.random.default_rng(0)
     good = {"tra": TRA, "lab": LAB, "sta": STA, "srew": SREW, "trew": TREW}[kind]
-    for _ in range(200):
-        write(tmp_path)
+    write(tmp_path)
+    for _ in range(150):
         (tmp_path / f"m.{kind}").write_bytes(damaged(good.encode(), rng))
         with contextlib.suppress(InputError):
             TabularMDP.from_prism(tmp_path)
