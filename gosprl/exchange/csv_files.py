@@ -11,7 +11,7 @@ import pyarrow.csv
 
 from gosprl.errors import InputError
 
-BLOCK = 4 * 2**20  # bytes read at once
+BLOCK = 2**20  # bytes read at once; Arrow reads several blocks ahead
 _FORMULA = r"^['=+\-@\t\r]"
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _CELL = re.compile(
