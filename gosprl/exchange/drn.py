@@ -16,7 +16,7 @@ from typing import Any
 
 from gosprl.exchange.checkers import write_model
 from gosprl.exchange.interval import IntervalMDP
-from gosprl.exchange.reading import Given, Lines
+from gosprl.exchange.reading import NO_INTERVALS, Given, Lines
 from gosprl.mdp.tabular import TabularMDP
 
 TYPES = ("mdp", "dtmc")
@@ -133,7 +133,7 @@ class _Parser:
             self.type = value.lower()
         elif name == "@value_type":
             if "interval" in value:
-                self.lines.fail("@value_type: double or rational: a TabularMDP has no intervals", value)
+                self.lines.fail(f"@value_type: double or rational: {NO_INTERVALS}", value)
             if value not in ("double", "rational"):
                 self.lines.fail("@value_type: double or rational", value)
         elif name not in ("@parameters", "@reward_models", "@nr_states", "@nr_choices", "@placeholders"):

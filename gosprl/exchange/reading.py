@@ -22,6 +22,7 @@ from gosprl.mdp.tabular import TabularMDP
 BYTES = 12  # memory per byte of a text file while it is read, at most
 ROUNDING = 2.0**-50  # rows that sum to one up to this, for each entry, are kept bit for bit
 SUMS = 1e-6  # a larger difference from the sum one is an error
+NO_INTERVALS = "a TabularMDP has no intervals; a learnt model is written in other formats by gosprl export"
 _NUMBER = re.compile(r"a?(\d{1,9})\Z", re.ASCII)
 
 
@@ -82,7 +83,7 @@ class Lines:
     def probability(self, text: str) -> float:
         """Return text as a probability."""
         if text.startswith("["):
-            self.fail("a probability: a TabularMDP has no intervals", text)
+            self.fail(f"a probability: {NO_INTERVALS}", text)
         value = self.real(text, "a probability")
         if not 0 <= value <= 1:
             self.fail("a probability in [0, 1]", text)

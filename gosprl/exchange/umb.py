@@ -18,7 +18,7 @@ from gosprl import _checks
 from gosprl.errors import InputError
 from gosprl.exchange.checkers import write_model
 from gosprl.exchange.interval import IntervalMDP
-from gosprl.exchange.reading import Given
+from gosprl.exchange.reading import NO_INTERVALS, Given
 from gosprl.mdp.tabular import TabularMDP
 
 BYTES = 100  # memory per byte, and for bit vectors per bit, while a file is read, at most
@@ -146,7 +146,7 @@ def _check_kind(path: Path, index: dict[str, Any]) -> None:
     kind = system.get("branch-probability-type")
     kind = kind.get("type") if isinstance(kind, dict) else kind
     if "interval" in str(kind):
-        raise InputError(f"{path.name}: expected probabilities: a TabularMDP has no intervals, got {kind!r:.80}")
+        raise InputError(f"{path.name}: expected probabilities: {NO_INTERVALS}; got {kind!r:.80}")
 
 
 def _given(path: Path, umb: Any) -> Given:
