@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from gosprl.errors import InputError
 from gosprl.exchange import npz
@@ -19,6 +18,7 @@ from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.dynamics import WRITERS, convert_model, model_format
 from gosprl.exchange.exporting import format_of
 from gosprl.exchange.npy import DAMAGED
+from gosprl.exchange.parquet_files import opened, parquet_parts
 from gosprl.exchange.tables import METADATA, NUMBERED, ROWS, TEXTS, TRANSITIONS, Table, to_csv, to_parquet
 
 TABLES = ("npz", "parquet", "csv")
@@ -232,18 +232,13 @@ def _read_csv(file: Path) -> Table:
 
 
 def _read_parquet(file: Path) -> Table:
-    with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-        schema = opened.schema_arrow
+    with opened(file) as parquet:
+        schema = parquet.schema_arrow
     try:
         metadata = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
     except (ValueError, RecursionError):
         metadata = {}
-    return Table(schema, _parquet_batches(file), metadata if isinstance(metadata, dict) else {})
-
-
-def _parquet_batches(file: Path) -> Iterator[Any]:
-    with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-        yield from opened.iter_batches(batch_size=ROWS)
+    return Table(schema, parquet_parts(file, ROWS), metadata if isinstance(metadata, dict) else {})
 
 
 _READERS = {"csv": _read_csv, "parquet": _read_parquet, "npz": npz.read}

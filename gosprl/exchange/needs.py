@@ -20,12 +20,14 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.csv_files import csv_parts
 from gosprl.exchange.incoming.tables import frame_parts
 from gosprl.exchange.meanings import meanings
+from gosprl.exchange.parquet_files import parquet_parts
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System
 
 UNKNOWN = {"error": None, "wait": None}
 EXPECTED = "expected the columns observation (or state), action (blank: any) and number (or samples)"
 MOST = 10**7  # rows
+ROWS = 65_536  # of a batch
 TEXTS = dict.fromkeys(("observation", "state", "action", "number", "samples"), pa.large_string())
 
 
@@ -79,14 +81,7 @@ def _opened(need: Any) -> tuple[str, Iterator[Any]]:
         )
     if not path.is_file():
         raise InputError(f"need: there is no file {path}")
-    return str(path), csv_parts(path, TEXTS, "need") if path.suffix.lower() == ".csv" else _parquet(path)
-
-
-def _parquet(path: Path) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        yield from file.iter_batches(use_threads=False)
+    return str(path), csv_parts(path, TEXTS, "need") if path.suffix.lower() == ".csv" else parquet_parts(path, ROWS)
 
 
 def _entries(part: Any, name: str) -> Iterator[dict[str, Any]]:

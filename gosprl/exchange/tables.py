@@ -26,11 +26,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gosprl import _checks
+from gosprl.exchange.columns import FLAGS as NAMES
 from gosprl.exchange.csv_files import escaped
 from gosprl.exchange.sources import Source
 from gosprl.sets.kl import KL
 
-FLAGS = {"reset": 1, "terminated": 2, "truncated": 4, "crash": 8, "unknown": 16, "late": 32}
+FLAGS = {name: 1 << i for i, name in enumerate(NAMES)}  # bits
 TRANSITIONS = pa.schema(
     [
         ("walker", pa.uint16()),

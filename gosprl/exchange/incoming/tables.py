@@ -14,6 +14,7 @@ from gosprl.exchange.columns import FLAGS, Batch, batch_of
 from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
+from gosprl.exchange.parquet_files import opened, parquet_parts
 
 
 class Tables(Incoming):
@@ -61,12 +62,10 @@ class Parquet(Tables):
         return digest_of_file(self._path)
 
     def _parts(self) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self._path) as file:
-            yield from file.iter_batches(batch_size=base.ROWS, use_threads=False)
+        with opened(self._path) as file:
             if file.metadata.num_rows == 0:
                 batch_of({name: pa.nulls(0) for name in file.schema_arrow.names}, self.name, 0)
+        yield from parquet_parts(self._path, base.ROWS)
 
 
 class Csv(Tables):
