@@ -118,7 +118,7 @@ def test_every_cut_is_refused_or_read_whole(tmp_path):
 
 def test_damaged_bytes_are_refused_or_read(tmp_path):
     rng = np.random.default_rng(0)
-    for _ in range(500):
+    for _ in range(300):
         (tmp_path / "x.drn").write_bytes(damaged(GOOD.encode(), rng))
         with contextlib.suppress(InputError):
             TabularMDP.from_drn(tmp_path / "x.drn")
