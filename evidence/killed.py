@@ -165,6 +165,8 @@ class Kind:
         Steps that it takes, about.
     functions
         Arguments of `collect` that cannot be stored with a run, and are given again.
+    data
+        Samples (s, a, s_next) that it begins with, in order; None: there are none.
     """
 
     make: Callable[[Path], Any]
@@ -175,6 +177,7 @@ class Kind:
     renewal: int | None = None
     typical: int = 5000
     functions: dict[str, Any] = field(default_factory=dict)
+    data: Any = None
 
     def go(self, directory, journal, seed, way="collect", sync=(1000, 0.02)):
         """Begin a run, or go on with it, until its end; `way`: "collect" or "resume", if there is something to."""
@@ -190,15 +193,21 @@ class Kind:
                 function = gosprl.collect
                 if self.application is not None:
                     function = getattr(gosprl.applications, self.application)
-                return function(system, self.need, seed=seed, out=Out(directory, *sync), **self.functions)
+                data = {} if self.data is None else {"data": self.data, "data_order": "collected"}
+                return function(system, self.need, seed=seed, out=Out(directory, *sync), **self.functions, **data)
             finally:
                 if isinstance(system, Process):
                     system.close()
 
 
+AT_THE_BANK = ([0, 0, 0, 1] * 5, [0, 1, 1, 0] * 5, [0, 0, 1, 0] * 5)  # samples that a run begins with
+
 KINDS = {
     "table, long": Kind(lambda _: gosprl.envs.make("four_room43"), 2000, exact=True, typical=600_000),
     "table, often renewed": Kind(lambda _: gosprl.envs.make("corridor24"), 40, exact=True, renewal=500),
+    "table, with data": Kind(
+        lambda _: gosprl.envs.make("riverswim6"), 60, exact=True, renewal=500, typical=2000, data=AT_THE_BANK
+    ),
     "Gymnasium": Kind(Lake, 40, journal="all", renewal=1000),
     "program in C": Kind(lambda path: Process([*SHELL, grid()], cwd=path.parent), 40, journal="steps", renewal=500),
     "growing": Kind(Floors, 15, journal="all", renewal=700, functions={"actions": doors}),

@@ -47,6 +47,27 @@ EXPECTED = (
 )
 
 
+OF_MODEL = {"p_hat", "lower", "upper"}  # columns of an exported model
+UNCOUNTED = {  # flags of rows that cannot be counted, and why
+    "unknown": (
+        "the outcome of this sample is not known, so it cannot be counted. Leave out such rows only if they were lost "
+        "for a reason that has nothing to do with the outcome"
+    ),
+    "late": (
+        "this row stands where its outcome came back, and samples are counted in the order in which they were drawn. "
+        "Move it to where it was drawn, and leave out the column"
+    ),
+}
+
+
+def of_model(source: str) -> InputError:
+    """Return the error for a file that has a model in the place of transitions."""
+    return InputError(
+        f"data: {source}: expected transitions, got an exported model: frequencies and intervals, which say nothing of "
+        "the order of samples and of rewards. Give the run or the result that it was made of, or export transitions"
+    )
+
+
 class Values(NamedTuple):
     """The values of a column."""
 
@@ -80,6 +101,8 @@ class Batch:
 def roles(names: Iterable[str], source: str) -> dict[str, str]:
     """Return the column that each role is read from; `InputError` if one is missing, or not known."""
     given = [name for name in names if not name.startswith("__index_level_")]  # pandas' own
+    if OF_MODEL.issubset(given):
+        raise of_model(source)
     foreign = [name for name in given if name not in KNOWN]
     if foreign:
         raise InputError(f"data: {source}: column {foreign[0]!r:.60} is not known; {EXPECTED}; leave out others")
@@ -120,13 +143,8 @@ def batch_of(columns: Mapping[str, Any], source: str, first: int) -> Batch:
             )
     at = _At(source, first)
     flags = _flags(columns, n, at)
-    for name in ("unknown", "late"):
-        if flags[name].any():
-            at.fail(int(np.argmax(flags[name])), name, "a sample whose outcome was not known in time cannot be counted")
     order = _integers(columns["order"], "order", at) if "order" in columns else np.zeros(n, dtype=np.int64)
-    if order.any():
-        what = "expected 0; sort the rows by row number + order, which is the order of issue, and leave out the column"
-        at.fail(int(np.flatnonzero(order)[0]), "order", what)
+    check_countable(flags, order, source, first)
     count = None
     if "count" in columns:
         count = _integers(columns["count"], "count", at)
@@ -145,6 +163,18 @@ def batch_of(columns: Mapping[str, Any], source: str, first: int) -> Batch:
         count=count,
         resets_told="reset" in columns or "flags" in columns,
     )
+
+
+def check_countable(flags: Mapping[str, NDArray[np.bool_]], order: NDArray[np.int64], source: str, first: int) -> None:
+    """Raise `InputError` for rows [n] that cannot be counted where they stand; `first` rows are before them."""
+    at = _At(source, first)
+    for name, why in UNCOUNTED.items():
+        if flags[name].any():
+            at.fail(int(np.argmax(flags[name])), name, f"expected false, got true: {why}")
+    if order.any():
+        row = int(np.flatnonzero(order)[0])
+        what = "sort the rows by row number + order, the order in which samples were drawn, and leave out the column"
+        at.fail(row, "order", f"expected 0, as rows are counted in their order, got {order[row]}; {what}")
 
 
 class _At(NamedTuple):

@@ -196,6 +196,7 @@ def _notes(
     notes = [
         f"learnt by gosprl {__version__} from {int(model.visits.sum())} transitions: {kind}",
         "assumption: a pair that was visited has no successors but those seen",
+        *(f"given {what}" for what in model.given),
     ]
     if point:
         notes.append("observed frequencies: answers have no guarantee")

@@ -96,8 +96,9 @@ class Samples(Beginning):
     def described(self) -> dict[str, Any]:
         """Return their order and where they come from."""
         parts = zip(self._sources, self._numbers, strict=True)
+        proved = self.order == "collected" and all(source.has_order for source in self._sources)
         return {
-            "order": self.order,
+            "order": None if proved else self.order,
             "sources": [
                 {"name": source.name, "kind": source.kind, "digest": source.digest(), "samples": number}
                 for source, number in parts

@@ -104,8 +104,7 @@ class Taker:
             codes = np.where(reset, NONE, given.codes)
         assert given.values is not None
         index = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        for code in np.unique(codes[~reset]).tolist():
-            row = int(np.argmax((codes == code) & ~reset))
+        for code, row in _first_rows(codes, ~reset):
             if code < 0:
                 raise batch.wrong(row, given.name, "expected an action, got nothing")
             index[code] = self._action(batch, row, given, given.values[code])
@@ -132,9 +131,7 @@ class Taker:
         if given.values is None:
             return self._numbered(batch, given, needed)
         ids = np.full(len(given.values) + 1, NONE, dtype=np.int64)
-        there = np.flatnonzero(needed & (given.codes >= 0))
-        codes, first = np.unique(given.codes[there], return_index=True)
-        for code, row in zip(codes.tolist(), there[first].tolist(), strict=True):
+        for code, row in _first_rows(given.codes, needed & (given.codes >= 0)):
             ids[code] = self._id(batch, row, given, given.values[code])
         return ids[given.codes]
 
@@ -286,6 +283,13 @@ class Taker:
                 except InputError as error:
                     raise batch.wrong(row, batch.action.name, str(error).partition(": ")[2]) from None
             raise
+
+
+def _first_rows(codes: NDArray[np.int64], among: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the different codes among some rows, and the first row of each: errors name it."""
+    rows = np.flatnonzero(among)
+    values, first = np.unique(codes[rows], return_index=True)
+    return list(zip(values.tolist(), rows[first].tolist(), strict=True))
 
 
 def _called(form: str) -> str:

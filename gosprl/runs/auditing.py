@@ -82,15 +82,19 @@ class Audit:
         data, names = self._run.data, self._names
         if data is None or not self._run.contents.rows:
             return
-        keys = range(names.fixed) if names.fixed else names.keys
-        number: dict[Any, int] = {None: -1, **{key: i for i, key in enumerate(keys)}}
-        try:
-            self.live |= dict.fromkeys(number[key] for key in data.lives(names.fixed))
-            for s, a, s_next, ended, n in data.steps(names.fixed, self._actions):
-                self.visits[number[s], a] += n
-                self._seen.add((number[s], a, number[s_next], TERMINATED * ended))
-        except KeyError as error:
-            raise Impossible(0, f"states.arrow does not name {error!s:.60}, a state of {DATA}") from None
+        numbers = {key: i for i, key in enumerate(names.keys)}
+
+        def number(key: Any) -> int:
+            if key is None:  # of a crash
+                return -1
+            if key not in (range(names.fixed) if names.fixed else numbers):
+                raise Impossible(0, f"the log does not know {key!s:.60}, a state of {DATA}")
+            return int(key) if names.fixed else numbers[key]
+
+        self.live |= dict.fromkeys(number(key) for key in data.lives(names.fixed))
+        for s, a, s_next, ended, n in data.steps(names.fixed, self._actions):
+            self.visits[number(s), a] += n
+            self._seen.add((number(s), a, number(s_next), TERMINATED * ended))
 
     @property
     def transitions(self) -> int:

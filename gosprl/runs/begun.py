@@ -39,6 +39,7 @@ from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
 from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, write_json
 from gosprl.runs.keys import key_of, text_of
+from gosprl.runs.looking import printable
 from gosprl.runs.manifests import DATA
 from gosprl.systems.base import System
 
@@ -195,7 +196,7 @@ class KeptData(Beginning):
 def data_in_words(entry: Mapping[str, Any]) -> str:
     """Return what a manifest says of data, in words."""
     order = {"collected": "in the order collected", "unknown": "their order is unknown", None: "of runs, in order"}
-    names = ", ".join(f"{source['name']} ({source['kind']})" for source in entry["sources"][:SHOWN])
+    names = ", ".join(printable(f"{source['name']:.200} ({source['kind']:.20})") for source in entry["sources"][:SHOWN])
     more = f" and {len(entry['sources']) - SHOWN} more" if len(entry["sources"]) > SHOWN else ""
     return f"{entry['samples']:,} samples of {names}{more}, {order[entry['order']]}"
 
@@ -291,6 +292,8 @@ def _check_states(counts: Mapping[str, Any], fixed: int, actions: int | None) ->
         kind, text = entry
         if kind not in KINDS or (type(text) is str) != (kind in ("live", "final")):
             raise ValueError(f"states: expected a kind and a key, got {entry!r:.60}")
+        if text is not None:
+            key_of(text)
     there = fixed + len(counts["states"])
     if not all(0 <= s < there for s in counts["discovered"]):
         raise ValueError("discovered: expected numbers of states")
@@ -299,6 +302,8 @@ def _check_states(counts: Mapping[str, Any], fixed: int, actions: int | None) ->
     if counts["actions"] is not None:
         if type(counts["actions"]) is not list or not all(type(text) is str for text in counts["actions"]):
             raise ValueError("actions: expected keys")
+        for text in counts["actions"]:
+            key_of(text)
         most = max(FEW_ACTIONS, 2 * len(counts["actions"]))
         if type(counts["room"]) is not int or not 1 <= counts["room"] <= most:
             raise ValueError(f"room: expected at most {most}, got {counts['room']!r:.20}")

@@ -193,7 +193,7 @@ def read_json(path: Path, limit: int = 256 * MIB, root: Path | None = None) -> d
         size = os.fstat(fd).st_size
         if size > limit:
             raise Damaged(name, None, f"has {size} bytes; at most {limit} are read")
-        data = file.read(size + 1)  # room is made for all that is asked for
+        data = file.read(size + 1)  # what is read in one call is allocated first
     try:
         return _unsealed(data)
     except (ValueError, TypeError, RecursionError) as error:

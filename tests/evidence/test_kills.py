@@ -10,7 +10,7 @@ import pytest
 from evidence.disks import FAULTS
 from evidence.killed import KINDS
 
-KILLS = 6  # of each kind: 42 in all
+KILLS = 6  # of each kind: 48 in all
 
 
 def evidence(tmp_path, *options):

@@ -18,7 +18,7 @@ import pytest
 import gosprl
 from gosprl import InputError
 from gosprl.collecting.collect import begun_model, declared
-from gosprl.exchange import csv_files
+from gosprl.exchange import csv_files, export
 from gosprl.exchange.incoming import base, choosing
 from gosprl.exchange.taking import Taker
 from gosprl.model.states import CRASH
@@ -394,8 +394,13 @@ GOOD = {"state": [0, 1], "action": [1, 2], "next_state": [1, 2], "reward": [0.0,
         ({"terminated": [1, 2]}, "row 2, column terminated: expected true or false, got 2"),
         ({"reset": [False, True], "terminated": [False, True]}, "row 2, column reset: a reset is a row of its own"),
         ({"terminated": [True, False], "reset": [False, False]}, "row 2, column state: a transition out of a terminal"),
-        ({"unknown": [False, True]}, "row 2, column unknown"),
-        ({"order": [0, 1]}, "row 2, column order: expected 0"),
+        (
+            {"unknown": [False, True]},
+            "row 2, column unknown: expected false, got true: the outcome of this sample is not",
+        ),
+        ({"late": [0, 1]}, "row 2, column late: expected false, got true: this row stands where .* Move it to where"),
+        ({"flags": [0, 32]}, "row 2, column late: expected false, got true"),
+        ({"order": [0, 3]}, "row 2, column order: expected 0, .*, got 3; sort the rows by row number"),
         ({"flags": [0, 64]}, "row 2, column flags"),
         ({"reward": [0.0]}, "one length"),
     ],
@@ -440,6 +445,118 @@ def test_a_run_of_another_table_is_refused(tmp_path):
         gosprl.collect(gosprl.envs.make("four_room43"), 1, data=tmp_path / "run")
     with pytest.raises(InputError, match=r"another system: table .*, with other transitions or rewards; give a run"):
         gosprl.collect(gosprl.TabularMDP(np.full((6, 2, 6), 1 / 6)), 1, data=tmp_path / "run")
+
+
+@pytest.mark.parametrize(("suffix", "of"), [("parquet", "run"), ("csv", "run"), ("csv", "result"), ("npz", "result")])
+def test_an_exported_model_is_refused_with_a_way_out(walk, suffix, of, tmp_path):
+    directory, result, _ = walk
+    table = {"table": "model"} if of == "run" else {}
+    export(directory if of == "run" else result, tmp_path / f"model.{suffix}", **table)
+    with pytest.raises(InputError, match=r"expected transitions, got an exported model: .* Give the run or the result"):
+        gosprl.collect(lake(), 1, data=tmp_path / f"model.{suffix}", data_order="collected")
+
+
+class Ring:
+    """Five places in a ring, told in several ways; every third step ends an episode."""
+
+    def __init__(self, tell, space=None):
+        self.tell = tell
+        if space is not None:
+            self.observation_space = space
+
+    def reset(self, *, seed=None):
+        if seed is not None:
+            self.rng = np.random.default_rng(seed)
+        self.at = int(self.rng.integers(5))
+        return self.tell(self.at), {}
+
+    def step(self, action):
+        self.at = (self.at + (1 if self.rng.random() < 0.8 else 2) * (2 * action - 1)) % 5
+        return self.tell(self.at), float(self.at), bool(self.rng.random() < 0.1), False, {}
+
+
+def pair(place):
+    return np.array([place // 3, place % 3])
+
+
+RINGS = {  # how the run saw them, and how the system does now
+    "numbers found": (Ring(int), Ring(int, gymnasium.spaces.Discrete(5))),
+    "numbers known": (Ring(int, gymnasium.spaces.Discrete(5)), Ring(int)),
+    "from one on": (
+        Ring(lambda place: place + 1, gymnasium.spaces.Discrete(5, start=1)),
+        Ring(lambda place: place + 1),
+    ),
+    "tuples": (Ring(lambda place: (place,)), Ring(lambda place: (place,))),
+    "bytes and text": (
+        Ring(pair, gymnasium.spaces.MultiDiscrete([2, 3])),
+        Ring(pair, gymnasium.spaces.Box(0, 3, (2,), np.int64)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RINGS)
+def test_states_of_a_run_are_matched_by_observation(name, tmp_path):
+    there, here = RINGS[name]
+    result = gosprl.collect(there, 4, actions=2, seed=0, out=tmp_path / "run")
+    model = model_of(here, tmp_path / "run", None, actions=2)
+    model = model.arranged(model.arrangement())
+    assert model.visits.sum() == result.model.visits.sum()
+
+    def by_place(model):
+        return {
+            (str(model.states[s]), a, str(model.states[x]), model.states.kind(x)): n
+            for s, a, x, n in zip(*(part.tolist() for part in model.transitions()), strict=True)
+        }
+
+    assert by_place(model) == by_place(result.model)
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "message"),
+    [
+        (
+            Ring(lambda place: (place,)),
+            Ring(int, gymnasium.spaces.Discrete(5)),
+            r"observation \[\d\] of 'Ring' cannot be",
+        ),
+        (
+            Ring(int),
+            Ring(int, gymnasium.spaces.Discrete(3)),
+            r"observation [34] of 'Ring' cannot be matched .* Discrete\(3\), got \d;",
+        ),
+        (Ring(int), Ring(pair, gymnasium.spaces.MultiDiscrete([2, 3])), "observation . of 'Ring' cannot be matched"),
+        (
+            Ring(pair, gymnasium.spaces.MultiDiscrete([2, 3])),
+            Ring(pair, gymnasium.spaces.MultiDiscrete([1, 3])),
+            r"observation \[1, .\] of 'Ring' cannot be matched",
+        ),
+        (
+            Ring(int, gymnasium.spaces.Discrete(5)),
+            Ring(int, gymnasium.spaces.Discrete(6)),
+            "5 states there, 6 here; give",
+        ),
+    ],
+)
+def test_a_run_whose_observations_cannot_be_matched(there, here, message, tmp_path):
+    gosprl.collect(there, 4, actions=2, seed=0, out=tmp_path / "run")
+    with pytest.raises(InputError, match=message):
+        model_of(here, tmp_path / "run", None, actions=2)
+
+
+def test_a_function_that_tells_states_apart_is_applied_to_the_observations_of_a_run(tmp_path):
+    def parity(observation, info):
+        return observation % 2
+
+    ring = Ring(int)
+    plain = gosprl.collect(ring, 4, actions=2, seed=0, out=tmp_path / "plain")
+    model = model_of(ring, tmp_path / "plain", None, actions=2, key=parity)
+    assert sorted(model.states[s] for s in model.states.lives) == [0, 1]
+    assert model.transitions()[3].sum() == plain.steps
+    keyed = gosprl.collect(ring, 4, actions=2, seed=0, key=parity, out=tmp_path / "keyed")
+    again = model_of(ring, tmp_path / "keyed", None, actions=2, key=parity)
+    assert again.transitions()[3].sum() == keyed.steps
+    with pytest.raises(InputError, match="a function key= told its states apart, and none is given here; give a run"):
+        model_of(ring, tmp_path / "keyed", None, actions=2)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npz"])

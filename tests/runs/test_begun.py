@@ -8,8 +8,10 @@ import json
 import os
 import random
 import shutil
+import tracemalloc
 from collections import Counter
 
+import gymnasium
 import numpy as np
 import pytest
 from exported_logs import certificate_of, log_of, manifest_of
@@ -212,6 +214,7 @@ FORGED = {
     ),
     "expected the fields": lambda data: data.__setitem__("code", "print()"),
     "actions, room: expected where": lambda data: data.__setitem__("room", 2**40),
+    "not the text of a key": lambda data: data["states"][-1].__setitem__(1, '{"pickle": "gASV"}'),
     "states: expected a kind": lambda data: data["states"].append(["exec", "0"]),
     "expected each pair once": lambda data: [
         data[name].append(data[name][0]) for name in ("state", "action", "visits", "rewards", "squares")
@@ -239,6 +242,17 @@ def test_data_that_could_be_but_are_not_those_of_the_run_confirm_nothing(kept):
     assert any(check.name == "counts" and "'counts'" in check.text for check in found.checks if check.ok is False)
 
 
+def test_a_claim_of_many_states_allocates_nothing(tmp_path):
+    data = {"data": ([0, 0], [1, 1], [0, 1]), "data_order": "collected"}
+    lake = gymnasium.make("FrozenLake-v1")
+    gosprl.collect(lake, 3, seed=0, out=tmp_path / "run", max_steps=20, **data)
+    reseal(tmp_path / "run" / "manifest.json", lambda manifest: manifest["system"].__setitem__("states", 2**31))
+    tracemalloc.start()
+    assert verify(tmp_path / "run").damaged
+    assert tracemalloc.get_traced_memory()[1] < 50 * 2**20
+    tracemalloc.stop()
+
+
 @pytest.mark.parametrize("entry", [{"order": "sorted"}, {"samples": -1}, {"counts": "0"}, {"sources": [{}]}])
 def test_a_manifest_that_says_something_else_of_data(entry, kept):
     run, _, _ = kept
@@ -256,9 +270,11 @@ def test_exports_have_the_transitions_walked_and_the_counts_of_all(kept, tmp_pat
     np.testing.assert_array_equal(found["counts"], result.counts)
     assert found["counts"].sum() == 70 + 90
     assert json.loads(str(found["metadata"]))["data"] == manifest_of(run)["data"]
+    export(run, tmp_path / "model.drn")
+    assert "given the data" in (tmp_path / "model.drn").read_text()
     export(run, tmp_path / "model.csv", table="model")
     with (tmp_path / "model.csv").open() as file:
-        assert sum(int(row["count"]) for row in csv.DictReader(file) if row["label"] == "live") == 70 + 90
+        assert sum(int(row["count"]) for row in csv.DictReader(file) if row["reset"] == "false") == 70 + 90
 
 
 def test_a_run_with_data_is_data(kept, tables):
@@ -271,8 +287,19 @@ def test_a_run_with_data_is_data(kept, tables):
     both = gosprl.collect(make(), 1, seed=1, data=[run, tables["maze"]], data_order="unknown", max_steps=1, **options)
     assert both.counts.sum() == 70 + 90 + 70 + 1
     assert UNSELECTED in str(both.guarantee)
-    lost = counted(result.model) - counted(again.model)
-    assert not lost
+    assert not counted(result.model) - counted(again.model)
+
+
+@pytest.mark.parametrize("order", [None, "collected"])
+def test_runs_prove_their_order_also_if_it_is_said(order, tables, tmp_path):
+    make, options = KINDS["maze"]
+    data = {"data": tables["maze"].with_suffix(""), "data_order": order}
+    result = gosprl.collect(make(), 12, seed=1, max_steps=20, out=tmp_path / "run", **data, **options)
+    (source,) = manifest_of(tmp_path / "run")["data"]["sources"]
+    assert source["digest"] == certificate_of(tables["maze"].with_suffix(""))["log"]
+    assert (source["kind"], manifest_of(tmp_path / "run")["data"]["order"]) == ("run", None)
+    assert "the data" not in str(result.guarantee)
+    assert verify(tmp_path / "run").ok
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])

@@ -87,13 +87,14 @@ class Matcher:
         if not raw and not self._run.names.fixed and self._is_same(key, text):
             return key  # type: ignore[no-any-return]
         options = [*([thaw(key)] if raw and not self._run.names.fixed else []), *meanings(text)]
+        why: Exception | None = None
         for option in options:
             try:
                 found: Any = self._system.observed_key(option) if raw else self._system.key_of(option)
                 fixed = self._model.states.fixed
                 return _checks.index("observation", found, fixed, "a state") if fixed else found
             except Exception as error:  # of a function of the user's own, too
-                why = error
+                why = why or error
         raise InputError(
             f"data: {self._source}: the observation {text:.80} of {self._there['name']!r:.40} cannot be matched with a "
             f"state of {self._system.name!r:.40}: {why!s:.200}; {WAY_OUT}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gosprl.errors import InputError
-from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of
+from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of, of_model
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
 from gosprl.exchange.npy import DAMAGED, read_header, read_rows
@@ -42,6 +42,8 @@ class Npz(Incoming):
 
     def _batches(self, archive: zipfile.ZipFile) -> Iterator[Batch]:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        if "model_state" in members and "state" not in members:
+            raise of_model(self.name)
         if "state" in members:  # as `gosprl export` writes it, with the model beside the transitions
             members = {name: info for name, info in members.items() if name not in BESIDE and name[:6] != "model_"}
         texts = self._texts(archive, members.pop("observations")) if "observations" in members else None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.errors import InputError
-from gosprl.exchange.columns import FLAGS, INDEX, KEY, NUMBER, VALUE, Batch, Values
+from gosprl.exchange.columns import FLAGS, INDEX, KEY, NUMBER, VALUE, Batch, Values, check_countable
 from gosprl.exchange.incoming.base import Incoming
 from gosprl.exchange.incoming.matching import Matcher
 from gosprl.model.content import thaw
@@ -81,6 +81,7 @@ class Run(Incoming):
         if actions is not None and number["action"].max(initial=-1) >= len(actions):
             raise Damaged("log", None, f"action: expected numbers in -1..{len(actions) - 1}")
         flags = {name: (columns["flags"] & 1 << i) > 0 for i, name in enumerate(FLAGS)}
+        check_countable(flags, columns["order"].astype(np.int64), self.name, first)
         return Batch(
             source=self.name,
             first=first,
