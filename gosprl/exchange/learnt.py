@@ -178,10 +178,6 @@ def _initial(model: EmpiricalModel) -> int:
     return int(model.discovered[0]) if model.discovered else 0
 
 
-def _conditions(model: EmpiricalModel) -> str:
-    return f", given {' and '.join(model.given)}" if model.given else ""
-
-
 def _notes(
     model: EmpiricalModel,
     family: Confidence,
@@ -204,7 +200,7 @@ def _notes(
         notes.append(f"scale {family.scale:g}: there is no guarantee")
     else:
         notes += [
-            f"level: delta = {family.delta!r}{_conditions(model)}",
+            f"level: delta = {family.delta!r}",
             f"promise: with probability at least 1 - delta = {1 - family.delta!r}, and if no successor is missing, the "
             "true value lies between the minimum and the maximum over nature (robust and cooperative)",
         ]
