@@ -61,15 +61,7 @@ def _lines(mdp: IntervalMDP) -> Iterator[str]:
 
 
 def read(file: "str | os.PathLike[str]", *, rewards: str | None = None) -> TabularMDP:
-    """Return the MDP of a DRN file; see `TabularMDP.from_drn`.
-
-    Parameters
-    ----------
-    file
-        The file.
-    rewards
-        The reward structure to take.
-    """
+    """Return the MDP of a DRN file; parameters as in `TabularMDP.from_drn`."""
     return given(file).to_mdp(rewards)
 
 

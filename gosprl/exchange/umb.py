@@ -83,15 +83,7 @@ def _system(umbi: Any, mdp: IntervalMDP) -> Any:
 
 
 def read(file: "str | os.PathLike[str]", *, rewards: str | None = None) -> TabularMDP:
-    """Return the MDP of a UMB file; see `TabularMDP.from_umb`.
-
-    Parameters
-    ----------
-    file
-        The file.
-    rewards
-        The reward structure to take.
-    """
+    """Return the MDP of a UMB file; parameters as in `TabularMDP.from_umb`."""
     return given(file).to_mdp(rewards)
 
 
