@@ -44,6 +44,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/discovering.py
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/keeping.py
+	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/distances.py
@@ -67,6 +68,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.reach
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.exchange
+	$(BIN)/python -m evidence.data_order
 	$(BIN)/python -m evidence.rivals
 	$(BIN)/python -m evidence.picture
 

@@ -54,23 +54,35 @@ def export(
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="A", help="A table of transitions: .csv, .parquet or .npz.")],
-    file: Annotated[Path, typer.Argument(metavar="B", help="What is written: .csv, .parquet or .npz.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A", help="A table (.csv, .parquet, .npz), or known dynamics (.drn, .umb, PRISM's .tra)."
+        ),
+    ],
+    file: Annotated[Path, typer.Argument(metavar="B", help="What is written; its ending says the format.")],
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="csv|parquet|npz|drn|umb|prism", help="The format, instead of B's ending."),
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a table of transitions in another format: csv, parquet and npz to each other.
+    """Write a table of transitions, or known dynamics, in another format.
 
-    A needs the columns state, action and next_state, and may have the others of docs/exchange.md. Values and order stay
-    as they are. There is no way from a table to graphs, Minari data sets or model checkers' files: these need a run
-    (`gosprl export`). Exit status 0 if B was written, 1 if it could not be, as on a full disk, 2 if an argument or a
-    value in A is wrong.
+    Tables are csv, parquet and npz files: A needs the columns state, action and next_state, and may have the others of
+    docs/exchange.md. Known dynamics are DRN and UMB files and PRISM's explicit files (a directory, or its .tra file);
+    they are also written in PRISM's language. Values and order stay as they are. There is no way from a table to
+    graphs, Minari data sets or model checkers' files: these need a run (`gosprl export`). Exit status 0 if B was
+    written, 1 if it could not be, as on a full disk, 2 if an argument or a value in A is wrong.
 
     Example: `gosprl convert transitions.csv transitions.parquet`
+
+    Example: `gosprl convert model.drn model --to prism`
     """
     from gosprl.exchange import convert as write
 
-    write(source, file, force=force)
+    write(source, file, to, force=force)
     _report(file, as_json, {"source": str(source)})
 
 

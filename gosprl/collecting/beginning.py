@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.model.empirical import EmpiricalModel
 
@@ -45,6 +47,18 @@ def enable_known(model: EmpiricalModel, actions: int) -> None:
         if model.offered(s) is None:
             begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
             model.enabled[begin:end] = model.rows.action[begin:end] < actions
+
+
+def level_ranks(model: EmpiricalModel) -> None:
+    """Let all states discovered so far be the last one, unless it is known in which order samples were drawn.
+
+    Levels of confidence go by the order of discovery, which must not depend on the samples of the state itself
+    (docs/theory/growing.md). In data that were put into another order it may: the true place of each state is not
+    known, only that it is none after the last. The level of the last is the least.
+    """
+    _, _, number, first = model.stored()
+    if model.discovered and np.any((first <= 0) & (number > 0)):
+        model.rank[model.discovered] = model.rank.max()
 
 
 def num_samples(model: EmpiricalModel) -> int:

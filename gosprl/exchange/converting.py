@@ -1,73 +1,108 @@
-"""`convert`: tables of transitions without a run, from one format to another, batch by batch."""
+"""`convert`: tables of transitions without a run, batch by batch, and known dynamics, from one format to another."""
 
-import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 from gosprl.errors import InputError
 from gosprl.exchange import npz
-from gosprl.exchange.exporting import FORMATS, appearing, check_free, format_of
-from gosprl.exchange.tables import METADATA, NUMBERED, ROWS, TEXTS, TRANSITIONS, Table, to_csv, to_parquet, unescaped
+from gosprl.exchange.appearing import appearing, check_free
+from gosprl.exchange.csv_files import csv_parts, header
+from gosprl.exchange.dynamics import WRITERS, convert_model, model_format
+from gosprl.exchange.exporting import format_of
+from gosprl.exchange.npy import DAMAGED
+from gosprl.exchange.parquet_files import opened, parquet_parts
+from gosprl.exchange.tables import METADATA, NUMBERED, ROWS, TEXTS, TRANSITIONS, Table, to_csv, to_parquet
 
-CONVERTED = dict.fromkeys(("npz", "parquet", "csv"))
+TABLES = ("npz", "parquet", "csv")
 REQUIRED = ("state", "action", "next_state")
-_HEADER = 2**16  # bytes of the line of names of a csv file
-_ONLY = (
-    "convert writes tables of transitions as csv, parquet or npz; Minari data sets, graphs and model checkers' files "
-    "need what only a run or a result has: gosprl export"
+_TABLE = (
+    "{file} is a table of transitions, which convert writes as {tables}; Minari data sets, graphs and model checkers' "
+    "files need what only a run or a result has: begin one with the table (gosprl collect ... --data {file}), then "
+    "gosprl export"
+)
+_MODEL = (
+    "{file} has known dynamics, not transitions: convert writes them as drn, umb or prism; for transitions, collect "
+    "them (gosprl.TabularMDP.from_{read}, gosprl.collect)"
 )
 
 
 def convert(
     source: str | os.PathLike[str], file: str | os.PathLike[str], to: str | None = None, *, force: bool = False
 ) -> None:
-    """Write a table of transitions in another format; values and their order stay as they are.
+    """Write a table of transitions, or known dynamics, in another format; values and their order stay as they are.
 
     Parameters
     ----------
     source
         A csv, parquet or npz file with the columns state, action and next_state, and perhaps others of
-        `gosprl.exchange.tables`. Of an npz file, counts and model are left out.
+        `gosprl.exchange.tables`. Of an npz file, counts and model are left out. Or known dynamics: a .drn or .umb file,
+        a directory of PRISM's explicit files, or its .tra file with the others of the same name beside it.
     file
-        What is written, a csv, parquet or npz file.
+        What is written: a csv, parquet or npz file; for known dynamics a .drn, .umb or .prism file, or a directory of
+        explicit files (to="prism").
     to
         Its format; by default from its ending.
     force
-        Whether an existing file is replaced.
+        Whether an existing file is replaced. A directory never is.
 
     Raises
     ------
     InputError
-        A format or a column is unknown, a value does not fit its column (with its row), or the file exists.
+        A format or a column is unknown, a value does not fit its column (with its row), the dynamics are none, or the
+        file exists.
     """
     origin, target = Path(source), Path(file)
-    if (to in FORMATS and to not in CONVERTED) or (to is None and _ending_of_others(target)):
-        raise InputError(f"to: {_ONLY}")
-    if origin.is_dir():
-        raise InputError(f"source: {origin} is a directory; for a run: gosprl export")
-    written, read = format_of(target, to, CONVERTED), format_of(origin, None, CONVERTED)
+    model = model_format(origin)
+    if model is None and origin.is_dir():
+        raise InputError(
+            f"source: {origin} is a directory without a .tra file of PRISM; for a run: gosprl export {origin} FILE"
+        )
+    read = model or format_of(origin, None, TABLES, "source")
+    written = format_of(target, to)
+    if (written in WRITERS) != (read in WRITERS) or written not in (*WRITERS, *TABLES):
+        raise InputError(
+            f"to: {(_MODEL if model else _TABLE).format(file=origin, tables=', '.join(TABLES), read=read)}"
+        )
     check_free(target, force)
-    if not origin.is_file():
+    if not origin.exists():
         raise InputError(f"source: expected a file, but there is no {origin}")
+    if model:
+        convert_model(origin, read, target, written, force)
+    else:
+        _convert_table(origin, read, target, written, force)
+
+
+def _convert_table(origin: Path, read: str, target: Path, written: str, force: bool) -> None:
+    with _reading(origin, read):
+        table = _READERS[read](origin)
+    table.batches = _read_batches(table.batches, origin, read)
+    table = checked(table)
+    with appearing(target, force) as temporary:
+        _write(table, temporary, written)
+
+
+@contextmanager
+def _reading(origin: Path, read: str) -> Iterator[None]:
+    """Tell errors of reading from those of writing."""
     try:
-        table = checked(_READERS[read](origin))
-        with appearing(target, force) as temporary:
-            _write(table, temporary, written)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, UnicodeDecodeError) as error:
-        raise InputError(f"source: {origin} is no {read} file of transitions: {error}") from None
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, *DAMAGED) as error:
+        raise InputError(f"source: {origin} is no {read} file of transitions, or damaged: {error}") from None
 
 
-def _ending_of_others(target: Path) -> bool:
-    return any(target.suffix.lower() in entry.endings for name, entry in FORMATS.items() if name not in CONVERTED)
+def _read_batches(batches: Iterable[Any], origin: Path, read: str) -> Iterator[Any]:
+    with _reading(origin, read):
+        yield from batches
 
 
 def _write(table: Table, file: Path, written: str) -> None:
@@ -107,21 +142,35 @@ def _checked_batches(table: Table, schema: pa.Schema) -> Iterator[Any]:
 
 def _checked_column(field: pa.Field, column: Any, first: int) -> Any:
     if column.null_count and field.name not in TEXTS:
-        row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise InputError(f"source: column {field.name}, row {row}: expected {field.type}, got nothing")
+    if pa.types.is_boolean(field.type) and not pa.types.is_boolean(column.type):
+        other = np.flatnonzero(~np.isin(column.to_numpy(zero_copy_only=False), (0, 1)))
+        if other.size:
+            row, value = first + 1 + int(other[0]), column[int(other[0])]
+            raise InputError(f"source: column {field.name}, row {row}: expected true or false, got {value}")
     try:
         done = column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        i = next(i for i in range(len(column)) if not _fits(column.slice(i, 1), field.type))
         raise InputError(
-            f"source: column {field.name}, in rows {first} to {first + len(column) - 1}: expected {field.type}: {error}"
+            f"source: column {field.name}, row {first + i + 1}: expected {field.type}, got {column[i].as_py()!r:.60}"
         ) from None
-    if field.name in (*REQUIRED,) and pc.min(done).as_py() is not None and pc.min(done).as_py() < -1:
-        row = first + int(np.flatnonzero(done.to_numpy() < -1)[0])
+    if field.name in REQUIRED and pc.min(done).as_py() is not None and pc.min(done).as_py() < -1:
+        row = first + 1 + int(np.flatnonzero(done.to_numpy() < -1)[0])
         raise InputError(f"source: column {field.name}, row {row}: expected a number from -1 on")
     if field.name == "reward" and not (finite := np.isfinite(done.to_numpy())).all():
-        row = first + int(np.flatnonzero(~finite)[0])
-        raise InputError(f"source: column reward, row {row}: expected a finite number, got {done[row - first]}")
+        i = int(np.flatnonzero(~finite)[0])
+        raise InputError(f"source: column reward, row {first + i + 1}: expected a finite number, got {done[i]}")
     return done
+
+
+def _fits(cell: Any, wanted: Any) -> bool:
+    try:
+        cell.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
 
 
 def _check_resets(batch: Any, first: int) -> None:
@@ -134,7 +183,8 @@ def _check_resets(batch: Any, first: int) -> None:
     if wrong.size:
         i = int(wrong[0])
         raise InputError(
-            f"source: column action, row {first + i}: expected -1 where reset is true and nowhere else, got {action[i]}"
+            f"source: column action, row {first + i + 1}: expected -1 where reset is true and nowhere else, got "
+            f"{action[i]}"
         )
 
 
@@ -163,7 +213,7 @@ def _gathered(table: Table, pairs: list[tuple[str, str]], texts: list[str]) -> I
             wrong = np.flatnonzero(~pc.and_(same, nulls).to_numpy(zero_copy_only=False))
             if wrong.size:
                 raise InputError(
-                    f"source: column {text}, row {first + int(wrong[0])}: expected one text for each {number}; npz "
+                    f"source: column {text}, row {first + 1 + int(wrong[0])}: expected one text for each {number}; npz "
                     "holds no more"
                 )
         first += len(batch)
@@ -174,42 +224,21 @@ def _gathered(table: Table, pairs: list[tuple[str, str]], texts: list[str]) -> I
 
 
 def _read_csv(file: Path) -> Table:
-    with file.open("rb") as opened:
-        line = opened.readline(_HEADER)
-    names = next(csv.reader([line.decode("utf-8-sig")]), [])
+    names = header(file, "source")
     types = {name: TRANSITIONS.field(name).type for name in names if name in TRANSITIONS.names}
     if len(types) < len(names) or not names:  # the error is that of `checked`
         return Table(pa.schema([(name, pa.string()) for name in names]), [])
-    options = pyarrow.csv.ConvertOptions(
-        column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]
-    )
-    parsed = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    return Table(pa.schema(list(types.items())), _csv_batches(file, options, parsed))
-
-
-def _csv_batches(file: Path, options: Any, parsed: Any) -> Iterator[Any]:
-    with file.open("rb") as opened, pyarrow.csv.open_csv(opened, convert_options=options, parse_options=parsed) as rows:
-        for batch in rows:
-            columns = [
-                unescaped(column) if pa.types.is_string(field.type) else column
-                for field, column in zip(batch.schema, batch.columns, strict=True)
-            ]
-            yield pa.record_batch(columns, names=batch.schema.names)
+    return Table(pa.schema(list(types.items())), csv_parts(file, types, "source"))
 
 
 def _read_parquet(file: Path) -> Table:
-    with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-        schema = opened.schema_arrow
+    with opened(file) as parquet:
+        schema = parquet.schema_arrow
     try:
         metadata = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
     except (ValueError, RecursionError):
         metadata = {}
-    return Table(schema, _parquet_batches(file), metadata if isinstance(metadata, dict) else {})
-
-
-def _parquet_batches(file: Path) -> Iterator[Any]:
-    with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-        yield from opened.iter_batches(batch_size=ROWS)
+    return Table(schema, parquet_parts(file, ROWS), metadata if isinstance(metadata, dict) else {})
 
 
 _READERS = {"csv": _read_csv, "parquet": _read_parquet, "npz": npz.read}

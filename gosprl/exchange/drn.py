@@ -11,28 +11,25 @@ Rewards cannot be intervals there, so learnt ones are three structures: reward_l
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from gosprl.exchange.learnt import IntervalMDP, as_interval_mdp
-from gosprl.exchange.reading import Given, Lines
-from gosprl.exchange.replacing import new_file
+from gosprl.exchange.checkers import write_model
+from gosprl.exchange.interval import IntervalMDP
+from gosprl.exchange.reading import NO_INTERVALS, Given, Lines
 from gosprl.mdp.tabular import TabularMDP
 
 TYPES = ("mdp", "dtmc")
 
 
-def write(model: Any, file: "str | os.PathLike[str]", **options: Any) -> None:
-    """Write a model to a DRN file, which appears when it is complete.
+def write(model: Any, file: "str | os.PathLike[str]", *, force: bool = False, **options: Any) -> None:
+    """Write a model to a DRN file; parameters as in `gosprl.exchange.checkers.write_model`."""
+    write_model(save, model, file, force, options)
 
-    Parameters
-    ----------
-    model, options
-        As in `gosprl.exchange.learnt.as_interval_mdp`: delta, labels, need, point, confidence, reward_range.
-    file
-        The file.
-    """
-    mdp = as_interval_mdp(model, **options)
-    with new_file(file) as temporary, open(temporary, "w", encoding="ascii", newline="\n") as stream:
+
+def save(mdp: IntervalMDP, path: Path) -> None:
+    """Write a model to a DRN file."""
+    with open(path, "w", encoding="ascii", newline="\n") as stream:
         stream.writelines(_lines(mdp))
 
 
@@ -64,17 +61,13 @@ def _lines(mdp: IntervalMDP) -> Iterator[str]:
 
 
 def read(file: "str | os.PathLike[str]", *, rewards: str | None = None) -> TabularMDP:
-    """Return the MDP of a DRN file; see `TabularMDP.from_drn`.
+    """Return the MDP of a DRN file; parameters as in `TabularMDP.from_drn`."""
+    return given(file).to_mdp(rewards)
 
-    Parameters
-    ----------
-    file
-        The file.
-    rewards
-        The reward structure to take.
-    """
-    lines = Lines(file, "//")
-    return _Parser(lines).parse().to_mdp(rewards)
+
+def given(file: "str | os.PathLike[str]") -> Given:
+    """Return what a DRN file gives."""
+    return _Parser(Lines(file, "//")).parse()
 
 
 class _Parser:
@@ -132,7 +125,7 @@ class _Parser:
             self.type = value.lower()
         elif name == "@value_type":
             if "interval" in value:
-                self.lines.fail("@value_type: double or rational: a TabularMDP has no intervals", value)
+                self.lines.fail(f"@value_type: double or rational: {NO_INTERVALS}", value)
             if value not in ("double", "rational"):
                 self.lines.fail("@value_type: double or rational", value)
         elif name not in ("@parameters", "@reward_models", "@nr_states", "@nr_choices", "@placeholders"):

@@ -1,22 +1,15 @@
-"""`export`: write a run or a result as a file of another format.
-
-An output appears by rename: it is written into a new directory beside its place, synced, and renamed when it is
-complete. Whatever happens before, nothing is left behind.
-"""
+"""`export`: write a run or a result as a file of another format."""
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gosprl import _checks
-from gosprl.errors import GosprlError, InputError
-from gosprl.runs.files import sync_directory, synced
+from gosprl.errors import InputError
+from gosprl.exchange.appearing import appearing, check_free
 
 if TYPE_CHECKING:
     from gosprl.collecting.result import Result
@@ -36,7 +29,7 @@ class Format:
     endings
         The endings of files that mean this format.
     of_model
-        Whether the function is ``write(model, file, *, delta, ...)``; otherwise it is ``write(source, file, ...)``.
+        Whether the function is ``save(mdp, file)``, of an `IntervalMDP`; otherwise it is ``write(source, file, ...)``.
     what
         What is written, in words.
     """
@@ -54,9 +47,11 @@ FORMATS = {
     "minari": Format("gosprl.exchange.minari:write", (), "a Minari data set, a directory"),
     "dot": Format("gosprl.exchange.graphs:write_dot", (".dot",), "the model as a graph, for Graphviz"),
     "graphml": Format("gosprl.exchange.graphs:write_graphml", (".graphml",), "the model as a graph, for networkx"),
-    "prism": Format("gosprl.exchange.prism:write", (), "the interval MDP, for PRISM", of_model=True),
-    "drn": Format("gosprl.exchange.drn:write", (".drn",), "the interval MDP, for Storm", of_model=True),
-    "umb": Format("gosprl.exchange.umb:write", (".umb",), "the interval MDP, for PRISM and Storm", of_model=True),
+    "prism": Format(
+        "gosprl.exchange.prism:save", (".prism", ".nm", ".pm"), "the interval MDP, for PRISM", of_model=True
+    ),
+    "drn": Format("gosprl.exchange.drn:save", (".drn",), "the interval MDP, for Storm", of_model=True),
+    "umb": Format("gosprl.exchange.umb:save", (".umb",), "the interval MDP, for PRISM and Storm", of_model=True),
 }
 
 
@@ -111,7 +106,9 @@ def export(
     with appearing(target, force) as temporary:
         try:
             if FORMATS[name].of_model:
-                write(found.model, temporary, **{"delta": found.delta, **options})
+                from gosprl.exchange.learnt import as_interval_mdp
+
+                write(as_interval_mdp(found.model, **{"delta": found.delta, **options}), temporary)
             else:
                 write(found, temporary, **options)
         except TypeError as error:
@@ -120,9 +117,9 @@ def export(
             raise
 
 
-def format_of(file: Path, to: str | None, formats: dict[str, Any] | None = None) -> str:
+def format_of(file: Path, to: str | None, formats: Iterable[str] = FORMATS, argument: str = "file") -> str:
     """Return the format of a file: the one named, or that of its ending."""
-    known = FORMATS if formats is None else {name: FORMATS[name] for name in formats}
+    known = {name: FORMATS[name] for name in formats}
     if to is not None:
         _checks.choice("to", to, known)
         return to
@@ -130,10 +127,8 @@ def format_of(file: Path, to: str | None, formats: dict[str, Any] | None = None)
         if file.suffix.lower() in entry.endings:
             return name
     endings = " ".join(ending for entry in known.values() for ending in entry.endings)
-    raise InputError(
-        f"file: expected a name that ends with one of {endings}, got {file.name!r}; or give the format: "
-        f"to= (--to) with one of {', '.join(known)}"
-    )
+    way = f"; or give the format: to= (--to) with one of {', '.join(known)}" if argument == "file" else ""
+    raise InputError(f"{argument}: expected a name that ends with one of {endings}, got {file.name!r}{way}")
 
 
 def _writer(name: str) -> Any:
@@ -150,47 +145,3 @@ def _writer(name: str) -> Any:
 def needs(name: str, error: ImportError) -> InputError:
     """Return the error that a package is missing for a format."""
     return InputError(f"to: {name} needs a package that is not installed ({error}); {INSTALL}")
-
-
-def check_free(target: Path, force: bool) -> None:
-    """Raise `InputError` if a file cannot be made there."""
-    if not target.parent.is_dir():
-        raise InputError(f"file: expected a file in an existing directory, but {target.parent} is none")
-    if not os.path.lexists(target):
-        return
-    if target.is_dir() and not target.is_symlink():
-        raise InputError(f"file: {target} is an existing directory, which is never replaced; remove it first")
-    if not force:
-        raise InputError(f"file: {target} exists; give another name, or force=True (--force) to replace it")
-
-
-@contextmanager
-def appearing(target: Path, force: bool) -> Iterator[Path]:
-    """Yield a path of the same name in a new directory; what is there afterwards is synced and renamed to `target`."""
-    check_free(target, force)
-    folder: str | None = None
-    try:
-        folder = tempfile.mkdtemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
-        temporary = Path(folder) / target.name
-        yield temporary
-        _sync(temporary)
-        check_free(target, force)
-        os.replace(temporary, target)
-        sync_directory(target.parent)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise GosprlError(f"file: {target} cannot be written: {reason}; nothing was left behind") from error
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or a directory with everything in it, is on the disk."""
-    files = [part for part in path.rglob("*") if part.is_file()] if path.is_dir() else [path]
-    for file in files:
-        fd = os.open(file, os.O_RDONLY)
-        try:
-            synced(fd)
-        finally:
-            os.close(fd)

@@ -17,15 +17,18 @@ import pyarrow as pa
 from gosprl import _checks
 from gosprl.collecting.requirements import ANY, ByObservation, Fixed, Requirement, of_mapping
 from gosprl.errors import GosprlError, InputError
-from gosprl.exchange.incoming.tables import frame_parts, unescaped
+from gosprl.exchange.csv_files import csv_parts
+from gosprl.exchange.incoming.tables import frame_parts
 from gosprl.exchange.meanings import meanings
+from gosprl.exchange.parquet_files import parquet_parts
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems.base import System
 
 UNKNOWN = {"error": None, "wait": None}
 EXPECTED = "expected the columns observation (or state), action (blank: any) and number (or samples)"
 MOST = 10**7  # rows
-BLOCK = 2**20  # bytes of a csv file read at once
+ROWS = 65_536  # of a batch
+TEXTS = dict.fromkeys(("observation", "state", "action", "number", "samples"), pa.large_string())
 
 
 def need_of_table(need: Any, unknown: str, system: System, model: EmpiricalModel) -> Requirement:
@@ -78,30 +81,7 @@ def _opened(need: Any) -> tuple[str, Iterator[Any]]:
         )
     if not path.is_file():
         raise InputError(f"need: there is no file {path}")
-    return str(path), _csv(path) if path.suffix.lower() == ".csv" else _parquet(path)
-
-
-def _csv(path: Path) -> Iterator[Any]:
-    from pyarrow import csv
-
-    names = ("observation", "state", "action", "number", "samples")
-    converting = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.large_string()), null_values=[""], strings_can_be_null=True
-    )
-    reading = csv.ReadOptions(use_threads=False, block_size=BLOCK)
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise InputError(f"need: {path} is empty; {EXPECTED}, named in the first line")
-        file.seek(0)
-        with csv.open_csv(file, read_options=reading, convert_options=converting) as reader:
-            yield from map(unescaped, reader)
-
-
-def _parquet(path: Path) -> Iterator[Any]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        yield from file.iter_batches(use_threads=False)
+    return str(path), csv_parts(path, TEXTS, "need") if path.suffix.lower() == ".csv" else parquet_parts(path, ROWS)
 
 
 def _entries(part: Any, name: str) -> Iterator[dict[str, Any]]:

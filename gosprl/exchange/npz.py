@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
+from gosprl.exchange.npy import DAMAGED, read_header, read_rows
 from gosprl.exchange.sources import Source
 from gosprl.exchange.tables import NUMBERED, ROWS, TEXTS, TRANSITIONS, Numbered, Table, model_columns, transitions
 
@@ -114,17 +115,18 @@ def read(file: Path) -> Table:
         It is no npz file of transitions.
     """
     try:
-        arrays = zipfile.ZipFile(file)
-        with arrays:
+        with zipfile.ZipFile(file) as arrays:
             members = {info.filename.removesuffix(".npy"): info for info in arrays.infolist()}
             names = [name for name in TRANSITIONS.names if name in members and name not in TEXTS]
             rows = {name: _rows(arrays, members[name], name) for name in names}
             texts = _texts(arrays, members["observations"]) if "observations" in members else None
             metadata = _metadata(arrays, members["metadata"]) if "metadata" in members else {}
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError(f"file: {file} is no npz file that NumPy can read: {error}") from None
+    except InputError:
+        raise
+    except DAMAGED as error:
+        raise InputError(f"source: {file} is no npz file that NumPy can read: {error}") from None
     if len(set(rows.values())) > 1:
-        raise InputError(f"file: {file}: expected columns of one length, got {rows}")
+        raise InputError(f"source: {file}: expected columns of one length, got {rows}")
     fields = [TRANSITIONS.field(name) for name in names]
     fields += [TRANSITIONS.field(name) for name in TEXTS if texts is not None and NUMBERED[name] in names]
     schema = pa.schema(fields)
@@ -135,11 +137,12 @@ def _batches(file: Path, schema: pa.Schema, names: list[str], texts: list[str] |
     numbered = None if texts is None else Numbered(texts)
     with zipfile.ZipFile(file) as arrays, ExitStack() as stack:
         members = {name: stack.enter_context(arrays.open(f"{name}.npy")) for name in names}
-        headers = {name: _header(member) for name, member in members.items()}
+        sizes = {name: arrays.getinfo(f"{name}.npy").file_size for name in names}
+        headers = {name: read_header(member, sizes[name]) for name, member in members.items()}
         left = headers[names[0]][0][0] if names else 0
         while left:
             rows = min(left, ROWS if numbered is None else numbered.rows)
-            columns = {name: _part(members[name], headers[name][1], rows) for name in names}
+            columns = {name: _native(read_rows(members[name], rows, (), headers[name][1])) for name in names}
             if numbered is not None:
                 for text, number in NUMBERED.items():
                     if number in columns:
@@ -149,45 +152,35 @@ def _batches(file: Path, schema: pa.Schema, names: list[str], texts: list[str] |
             left -= rows
 
 
+def _native(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(column.dtype.newbyteorder("="))
+
+
 def _check_numbers(numbers: NDArray[Any], end: int, name: str) -> None:
     if numbers.dtype.kind not in "iu" or numbers.max(initial=-1) >= end:
-        raise InputError(f"file: column {name}: expected numbers below {end}, the length of observations")
+        raise InputError(f"source: column {name}: expected numbers below {end}, the length of observations")
 
 
 def _rows(arrays: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> int:
-    """Return the length of a column, which has to have as many bytes as it claims."""
+    """Return the length of a column."""
     with arrays.open(info) as member:
-        shape, dtype = _header(member)
-        size = member.tell() + int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if len(shape) != 1 or dtype.kind not in "biuf" or size != info.file_size:
-        raise InputError(f"file: column {name}: expected numbers [n], got {dtype} {shape} in {info.file_size} bytes")
+        try:
+            shape, dtype = read_header(member, info.file_size)
+        except ValueError as error:
+            raise InputError(f"source: column {name}: {error}") from None
+    if len(shape) != 1 or dtype.kind not in "biuf":
+        raise InputError(f"source: column {name}: expected numbers [n], got {dtype} {shape}")
     return int(shape[0])
-
-
-def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = npy.read_magic(member)
-    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = read_header(member)
-    if fortran and len(shape) > 1:
-        raise ValueError("an array in the order of Fortran")
-    return shape, dtype
-
-
-def _part(member: IO[bytes], dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
-    data = member.read(rows * dtype.itemsize)
-    if len(data) < rows * dtype.itemsize:
-        raise InputError("file: the npz file ends before its columns do")
-    return np.frombuffer(data, dtype).astype(dtype.newbyteorder("="))
 
 
 def _texts(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[str]:
     if info.file_size > _MOST_READ:
-        raise InputError(f"file: observations have {info.file_size:,} bytes; at most {_MOST_READ:,} are read")
+        raise InputError(f"source: observations have {info.file_size:,} bytes; at most {_MOST_READ:,} are read")
     with arrays.open(info) as member:
-        texts = npy.read_array(member, allow_pickle=False)
-    if texts.dtype.kind != "U" or texts.ndim != 1:
-        raise InputError(f"file: observations: expected texts [N], got {texts.dtype} {texts.shape}")
-    return [str(text) for text in texts.tolist()]
+        shape, dtype = read_header(member, info.file_size)
+        if dtype.kind != "U" or len(shape) != 1:
+            raise InputError(f"source: observations: expected texts [N], got {dtype} {shape}")
+        return [str(text) for text in read_rows(member, shape[0], (), dtype).tolist()]
 
 
 def _metadata(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any]:

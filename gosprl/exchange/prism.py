@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gosprl.errors import InputError
-from gosprl.exchange.learnt import IntervalMDP, as_interval_mdp
+from gosprl.exchange.checkers import write_model
+from gosprl.exchange.interval import IntervalMDP
 from gosprl.exchange.reading import Given, Lines
-from gosprl.exchange.replacing import new_directory, new_file
 from gosprl.mdp.tabular import TabularMDP
 
 LANGUAGE = (".prism", ".nm", ".pm")
@@ -27,33 +27,36 @@ _LABEL = re.compile(r'(\d{1,9})="([A-Za-z_][A-Za-z0-9_]*)"', re.ASCII)
 _STRUCTURE = re.compile(r'# Reward structure "(\w+)"\Z', re.ASCII)
 
 
-def write(model: Any, file: "str | os.PathLike[str]", **options: Any) -> None:
+def write(model: Any, file: "str | os.PathLike[str]", *, force: bool = False, **options: Any) -> None:
     """Write a model to a new directory of explicit files, or to one file in PRISM's language.
 
     Parameters
     ----------
-    model, options
-        As in `gosprl.exchange.learnt.as_interval_mdp`: delta, labels, need, point, confidence, reward_range.
+    model, force, options
+        As in `gosprl.exchange.checkers.write_model`.
     file
-        A name that ends in .prism, .nm or .pm for the language; else a directory, which must be new or empty.
+        A name that ends in .prism, .nm or .pm for the language; else a directory, which must be new.
     """
-    mdp = as_interval_mdp(model, **options)
-    if Path(file).suffix.lower() in LANGUAGE:
+    write_model(save, model, file, force, options)
+
+
+def save(mdp: IntervalMDP, path: Path) -> None:
+    """Write a model to explicit files in a directory, or to a file in the language."""
+    if path.suffix.lower() in LANGUAGE:
         if len(mdp.succ) > MOST:
             raise InputError(
                 f"file: expected at most {MOST} transitions in PRISM's language, got {len(mdp.succ)}; give the name of "
                 "a directory for explicit files"
             )
-        with new_file(file) as temporary:
-            _save(temporary, _program(mdp))
+        _save(path, _program(mdp))
         return
-    with new_directory(file) as directory:
-        _save(directory / "model.tra", _transitions(mdp))
-        _save(directory / "model.sta", _states(mdp))
-        _save(directory / "model.lab", _labels(mdp))
-        for number, (name, values) in enumerate(mdp.single_rewards().items(), 1):
-            _save(directory / f"model{number}.trew", _rewards(mdp, name, values.tolist()))
-        _save(directory / "README.txt", (f"{line}\n" for line in _described(mdp)))
+    path.mkdir()
+    _save(path / "model.tra", _transitions(mdp))
+    _save(path / "model.sta", _states(mdp))
+    _save(path / "model.lab", _labels(mdp))
+    for number, (name, values) in enumerate(mdp.single_rewards().items(), 1):
+        _save(path / f"model{number}.trew", _rewards(mdp, name, values.tolist()))
+    _save(path / "README.txt", (f"{line}\n" for line in _described(mdp)))
 
 
 def _save(path: Path, lines: Iterator[str]) -> None:
@@ -142,17 +145,22 @@ def read(*files: "str | os.PathLike[str]", rewards: str | None = None) -> Tabula
     rewards
         The reward structure to take.
     """
+    return given(*files).to_mdp(rewards)
+
+
+def given(*files: "str | os.PathLike[str]") -> Given:
+    """Return what explicit files give; parameters as in `read`."""
     kinds = _by_kind(files)
-    given, places = _read_transitions(kinds[".tra"][0])
+    found, places = _read_transitions(kinds[".tra"][0])
     if ".lab" in kinds:
-        _read_labels(kinds[".lab"][0], given)
-    given.labels.setdefault("init", [0] if ".lab" not in kinds else [])
+        _read_labels(kinds[".lab"][0], found)
+    found.labels.setdefault("init", [0] if ".lab" not in kinds else [])
     if ".sta" in kinds:
-        _read_states(kinds[".sta"][0], given)
+        _read_states(kinds[".sta"][0], found)
     for kind in (".srew", ".trew"):
         for number, path in enumerate(kinds.get(kind, ()), 1):
-            (_read_state_rewards if kind == ".srew" else _read_transition_rewards)(path, given, places, str(number))
-    return given.to_mdp(rewards)
+            (_read_state_rewards if kind == ".srew" else _read_transition_rewards)(path, found, places, str(number))
+    return found
 
 
 def _by_kind(files: tuple[Any, ...]) -> dict[str, list[Path]]:

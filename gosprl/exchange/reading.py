@@ -8,10 +8,12 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
@@ -20,6 +22,7 @@ from gosprl.mdp.tabular import TabularMDP
 BYTES = 12  # memory per byte of a text file while it is read, at most
 ROUNDING = 2.0**-50  # rows that sum to one up to this, for each entry, are kept bit for bit
 SUMS = 1e-6  # a larger difference from the sum one is an error
+NO_INTERVALS = "a TabularMDP has no intervals; a learnt model is written in other formats by gosprl export"
 _NUMBER = re.compile(r"a?(\d{1,9})\Z", re.ASCII)
 
 
@@ -80,7 +83,7 @@ class Lines:
     def probability(self, text: str) -> float:
         """Return text as a probability."""
         if text.startswith("["):
-            self.fail("a probability: a TabularMDP has no intervals", text)
+            self.fail(f"a probability: {NO_INTERVALS}", text)
         value = self.real(text, "a probability")
         if not 0 <= value <= 1:
             self.fail("a probability in [0, 1]", text)
@@ -105,33 +108,57 @@ class Given:
 
     def to_mdp(self, rewards: str | None) -> TabularMDP:
         """Return the MDP, with the named reward structure; None: see `TabularMDP.from_drn`."""
+        name = self._structure(rewards)
+        mdp = self.dynamics()
+        if name is not None:
+            mdp.rewards = self.row_rewards(name)
+        return mdp
+
+    def dynamics(self) -> TabularMDP:
+        """Return the MDP with its labels, without rewards."""
         initial = self.labels.get("init", [])
         if len(initial) != 1:
             raise InputError(f"{self.name}: expected one state with the label init, the start, got {len(initial)}")
         if not self.entry_prob:
             raise InputError(f"{self.name}: expected transitions, got none")
-        name = self._structure(rewards)
-        state, choice = np.array(self.choice_state), np.array(self.entry_choice)
-        action = np.array(_numbered(self.choice_state, self.choice_action))
-        succ, prob = np.array(self.entry_succ), np.array(self.entry_prob)
+        choice, succ, prob = np.array(self.entry_choice), np.array(self.entry_succ), np.array(self.entry_prob)
+        state, action = (column[choice] for column in self._pairs)
         self._check_sums(choice, prob)
-        mdp = TabularMDP((state[choice], action[choice], succ, prob), initial[0], states=self.states, name=self.name)
-        order = np.lexsort((succ, action[choice], state[choice]))
-        order = order[prob[order] > 0]
-        _keep_bits(mdp, prob[order])
-        if name is not None:
-            by_choice, by_state = np.zeros(len(state)), np.zeros(self.states)
-            for i, value in self.rewards.get(name, {}).items():
-                by_choice[i] = value
-            for s, value in self.state_rewards.get(name, {}).items():
-                by_state[s] = value
-            by_choice += by_state[state]
-            mdp.rewards = by_choice[np.lexsort((action, state))]
-        mdp.labels = {label: tuple(sorted(states)) for label, states in self.labels.items() if label != "init"}
+        mdp = TabularMDP((state, action, succ, prob), initial[0], states=self.states, name=self.name)
+        order = np.lexsort((succ, action, state))
+        _keep_bits(mdp, prob[order[prob[order] > 0]])
+        mdp.labels = {
+            label: tuple(sorted(states)) for label, states in self.labels.items() if label not in ("init", "deadlock")
+        }
         return mdp
 
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """[choices] states and actions."""
+        return np.array(self.choice_state), np.array(_numbered(self.choice_state, self.choice_action))
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """[R] the choice of each row of the MDP."""
+        state, action = self._pairs
+        return np.lexsort((action, state))
+
+    @property
+    def structures(self) -> list[str]:
+        """The names of the reward structures."""
+        return [*self.rewards, *(name for name in self.state_rewards if name not in self.rewards)]
+
+    def row_rewards(self, name: str) -> NDArray[np.float64]:
+        """[R] the rewards of a structure, those of states included, by the rows of the MDP."""
+        by_choice, by_state = np.zeros(len(self.choice_state)), np.zeros(self.states)
+        for i, value in self.rewards.get(name, {}).items():
+            by_choice[i] = value
+        for s, value in self.state_rewards.get(name, {}).items():
+            by_state[s] = value
+        return (by_choice + by_state[self._pairs[0]])[self.order]
+
     def _structure(self, wanted: str | None) -> str | None:
-        there = [*self.rewards, *(name for name in self.state_rewards if name not in self.rewards)]
+        there = self.structures
         if wanted is not None:
             if wanted not in there:
                 raise InputError(f"rewards: expected one of {there}, which {self.name} has, got {wanted!r:.80}")
@@ -145,7 +172,7 @@ class Given:
 
     def _check_sums(self, choice: np.ndarray, prob: np.ndarray) -> None:
         sums = np.bincount(choice, weights=prob, minlength=len(self.choice_state))
-        off = np.flatnonzero(np.abs(sums - 1) > SUMS)
+        off = np.flatnonzero(~(np.abs(sums - 1) <= SUMS))  # nan is off, too
         if off.size:
             i = off[0]
             named = f" (action {self.choice_action[i]})" if self.choice_action[i] else ""

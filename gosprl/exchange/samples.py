@@ -8,10 +8,11 @@ was left out because of its outcome. A run on disk proves its order. For all oth
 
 With unknown order, the bounds that use *when* a successor was first seen do not hold: put the surprises among the
 samples of a pair first, and the many visits without one that follow seem to prove that nothing else is there. So of
-the times of first appearance only this is kept: they lie in the data. What depends on counts alone still holds: the
-ends of intervals, and the cap on all unseen successors after all visits, where the number of states is known. The cap
-that goes by the visits since the last new successor counts them from the end of the data. Bernstein sets where the
-number of states is unknown go by first appearances for their lower ends, which are 0 then.
+the times of first appearance only this is kept: they lie in the data. Nor do levels hold that go by the order in which
+states were discovered: all states of the data get that of the last one (`level_ranks`). What depends on counts
+alone still holds: the ends of intervals, and the cap on all unseen successors after all visits, where the number of
+states is known. The cap that goes by the visits since the last new successor counts them from the end of the data.
+Bernstein sets where the number of states is unknown go by first appearances for their lower ends, which are 0 then.
 
 Counts have no order. They are valid in the same way with either word, and have the same price.
 """
@@ -19,7 +20,7 @@ Counts have no order. They are valid in the same way with either word, and have 
 from typing import Any
 
 from gosprl import _checks
-from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, num_samples
+from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.errors import InputError
 from gosprl.exchange.adding import ModelTaker, forget_order
@@ -71,6 +72,7 @@ class Samples(Beginning):
             forget_order(model)
             given = {UNSELECTED: None}
         model.given = tuple(given)
+        level_ranks(model)
 
     def _take(
         self, source: Source, model: EmpiricalModel, system: System, rewards: tuple[float, float]
@@ -86,7 +88,7 @@ class Samples(Beginning):
             if begun is not None:  # what it took for granted is taken for granted here, too
                 ModelTaker(model, system, rewards, source.matcher.key_of).take(begun)
                 given = begun.given
-        taker = Taker(model, system, rewards)
+        taker = Taker(model, system, rewards, in_order=self.order != "unknown")
         for batch in source.batches():
             taker.take(batch)
         return given

@@ -21,16 +21,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gosprl import _checks
+from gosprl.exchange.columns import FLAGS as NAMES
+from gosprl.exchange.csv_files import escaped
 from gosprl.exchange.sources import Source
 from gosprl.sets.kl import KL
 
-FLAGS = {"reset": 1, "terminated": 2, "truncated": 4, "crash": 8, "unknown": 16, "late": 32}
+FLAGS = {name: 1 << i for i, name in enumerate(NAMES)}  # bits
 TRANSITIONS = pa.schema(
     [
         ("walker", pa.uint16()),
@@ -50,8 +51,6 @@ TABLES = {"transitions": None, "model": None}
 METADATA = b"gosprl"  # key in the metadata of a Parquet schema
 ROWS = 2**16  # of a row group
 _TEXT_BYTES = 64 * 2**20  # of texts in a batch
-_FORMULA = r"^['=+\-@\t\r]"
-_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 
 
 @dataclass
@@ -234,17 +233,3 @@ def to_csv(table: Table, sink: BinaryIO) -> None:
                 for field, column in zip(table.schema, batch.columns, strict=True)
             ]
             writer.write_batch(pa.record_batch(columns, schema=table.schema))
-
-
-def escaped(texts: Any) -> Any:
-    """Return texts with an apostrophe before those that begin like a formula (= + - @, tab, return) and are no number.
-
-    Texts that begin with an apostrophe get another one, so that `unescaped` gives back the same.
-    """
-    risky = pc.and_(pc.match_substring_regex(texts, _FORMULA), pc.invert(pc.match_substring_regex(texts, _NUMBER)))
-    return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
-
-
-def unescaped(texts: Any) -> Any:
-    """Return the texts that `escaped` was given."""
-    return pc.replace_substring_regex(texts, r"^'(['=+\-@\t\r])", r"\1")

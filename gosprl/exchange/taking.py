@@ -23,8 +23,10 @@ NONE = -1
 class Taker:
     """Counts one source into a model."""
 
-    def __init__(self, model: EmpiricalModel, system: System, rewards: tuple[float, float]) -> None:
-        self._model, self._system, self._rewards = model, system, rewards
+    def __init__(
+        self, model: EmpiricalModel, system: System, rewards: tuple[float, float], in_order: bool = True
+    ) -> None:
+        self._model, self._system, self._rewards, self._in_order = model, system, rewards, in_order
         self._plain = system.mdp is not None and model.states.reset < 0  # all states are known, and never end
         fixed = model.states.fixed
         self._keys: list[Hashable] = [CRASH, *range(fixed)]  # by id
@@ -66,7 +68,12 @@ class Taker:
             raise batch.wrong(row, "reward", f"expected a number in [{low:g}, {high:g}], got {batch.reward[row]}")
 
     def _after_ending(self, batch: Batch, reset: NDArray[np.bool_], ended: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """[n] how the row before ended, of the same walker: NONE if there is none, 0 not at all, 1 cut off, 2 ended."""
+        """[n] how the row before ended, of the same walker: NONE if there is none, 0 not at all, 1 cut off, 2 ended.
+
+        Where rows have no order, every reset is one after an ending: whether any was chosen is not known.
+        """
+        if not self._in_order or batch.count is not None:
+            return np.full(len(reset), 2)
         how = np.where(ended, 2, np.where(batch.flags["truncated"], 1, 0))
         before = np.empty(len(how), dtype=np.int64)
         for walker in np.unique(batch.walker).tolist():
@@ -74,7 +81,7 @@ class Taker:
             before[rows] = np.append(self._ended.get(walker, NONE), how[rows[:-1]])
             self._ended[walker] = int(how[rows[-1]])
         beyond = (before == 2) & ~reset
-        if batch.resets_told and batch.count is None and beyond.any():
+        if batch.resets_told and beyond.any():
             what = "a transition out of a terminal state: the row before ended an episode, and no reset followed"
             raise batch.wrong(int(np.argmax(beyond)), batch.state.name, what)
         return before

@@ -5,8 +5,10 @@ are the comment in the data about the model.
 """
 
 import json
+import math
 import os
 import tarfile
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,15 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.exchange.learnt import IntervalMDP, as_interval_mdp
-from gosprl.exchange.reading import Given
-from gosprl.exchange.replacing import new_file
+from gosprl.exchange.checkers import write_model
+from gosprl.exchange.interval import IntervalMDP
+from gosprl.exchange.reading import NO_INTERVALS, Given
 from gosprl.mdp.tabular import TabularMDP
 
 BYTES = 100  # memory per byte, and for bit vectors per bit, while a file is read, at most
 SIZES = ("#states", "#choices", "#branches", "#choice-actions", "#branch-actions", "#players", "#observations")
 INDEX = 10_000_000  # bytes of index.json at most
+PADDING = 2**20  # bytes after the last member, which are zeros
 
 
 def _umbi() -> Any:
@@ -32,21 +35,16 @@ def _umbi() -> Any:
     return umbi
 
 
-def write(model: Any, file: "str | os.PathLike[str]", **options: Any) -> None:
-    """Write a model to a UMB file, which appears when it is complete.
+def write(model: Any, file: "str | os.PathLike[str]", *, force: bool = False, **options: Any) -> None:
+    """Write a model to a UMB file; parameters as in `gosprl.exchange.checkers.write_model`."""
+    _umbi()  # an error before anything is computed
+    write_model(save, model, file, force, options)
 
-    Parameters
-    ----------
-    model, options
-        As in `gosprl.exchange.learnt.as_interval_mdp`: delta, labels, need, point, confidence, reward_range.
-    file
-        The file.
-    """
+
+def save(mdp: IntervalMDP, path: Path) -> None:
+    """Write a model to a UMB file."""
     umbi = _umbi()
-    mdp = as_interval_mdp(model, **options)
-    system = _system(umbi, mdp)
-    with new_file(file) as temporary:
-        umbi.ats.write(system, str(temporary))
+    umbi.ats.write(_system(umbi, mdp), str(path))
 
 
 def _system(umbi: Any, mdp: IntervalMDP) -> Any:
@@ -85,20 +83,16 @@ def _system(umbi: Any, mdp: IntervalMDP) -> Any:
 
 
 def read(file: "str | os.PathLike[str]", *, rewards: str | None = None) -> TabularMDP:
-    """Return the MDP of a UMB file; see `TabularMDP.from_umb`.
+    """Return the MDP of a UMB file; parameters as in `TabularMDP.from_umb`."""
+    return given(file).to_mdp(rewards)
 
-    Parameters
-    ----------
-    file
-        The file.
-    rewards
-        The reward structure to take.
-    """
+
+def given(file: "str | os.PathLike[str]") -> Given:
+    """Return what a UMB file gives."""
     umbi, path = _umbi(), Path(file)
-    index = _checked_index(path)
-    _check_kind(path, index)
+    _check_kind(path, _checked_index(path))
     try:
-        return _given(path, umbi.umb.read(str(path))).to_mdp(rewards)
+        return _given(path, umbi.umb.read(str(path)))
     except InputError:
         raise
     except Exception as error:  # umbi checks with assertions and errors of many types
@@ -118,6 +112,8 @@ def _checked_index(path: Path) -> dict[str, Any]:
                 if member.name == "index.json" and member.isfile() and member.size <= INDEX:
                     opened = archive.extractfile(member)
                     text = b"" if opened is None else opened.read()
+            if archive.fileobj is not None:  # the end of a compressed file has its checksum
+                archive.fileobj.read(PADDING)
         index = json.loads(text)
         system = index["transition-system"]
         sizes = {name: int(system.get(name, 0)) for name in SIZES}
@@ -142,45 +138,52 @@ def _check_kind(path: Path, index: dict[str, Any]) -> None:
     kind = system.get("branch-probability-type")
     kind = kind.get("type") if isinstance(kind, dict) else kind
     if "interval" in str(kind):
-        raise InputError(f"{path.name}: expected probabilities: a TabularMDP has no intervals, got {kind!r:.80}")
+        raise InputError(f"{path.name}: expected probabilities: {NO_INTERVALS}; got {kind!r:.80}")
 
 
 def _given(path: Path, umb: Any) -> Given:
     system = umb.index.transition_system
-    given = Given(path.name, states=system.num_states)
+    found = Given(path.name, states=system.num_states)
     S, C = system.num_states, system.num_choices
     of_state = list(range(S + 1)) if umb.state_to_choices is None else umb.state_to_choices
     of_choice = list(range(C + 1)) if umb.choice_to_branches is None else umb.choice_to_branches
-    given.choice_state = np.repeat(np.arange(S), np.diff(of_state)).tolist()
-    given.entry_choice = np.repeat(np.arange(C), np.diff(of_choice)).tolist()
-    given.entry_succ = [int(target) for target in umb.branch_to_target]
-    ones = [1.0] * len(given.entry_succ)
-    given.entry_prob = ones if umb.branch_to_probability is None else [float(p) for p in umb.branch_to_probability]
+    found.choice_state = np.repeat(np.arange(S), np.diff(of_state)).tolist()
+    found.entry_choice = np.repeat(np.arange(C), np.diff(of_choice)).tolist()
+    found.entry_succ = [int(target) for target in umb.branch_to_target]
+    ones = [1.0] * len(found.entry_succ)
+    found.entry_prob = ones if umb.branch_to_probability is None else [float(p) for p in umb.branch_to_probability]
     if umb.choice_to_choice_action is None or umb.choice_action_to_string is None:
-        given.choice_action = [""] * C
+        found.choice_action = [""] * C
     else:
-        given.choice_action = [umb.choice_action_to_string[a] for a in umb.choice_to_choice_action]
-    sizes = (len(given.choice_state), len(given.choice_action), len(given.entry_choice), len(given.entry_succ))
-    if sizes != (C, C, system.num_branches, system.num_branches) or len(given.entry_prob) != system.num_branches:
+        found.choice_action = [umb.choice_action_to_string[a] for a in umb.choice_to_choice_action]
+    sizes = (len(found.choice_state), len(found.choice_action), len(found.entry_choice), len(found.entry_succ))
+    if sizes != (C, C, system.num_branches, system.num_branches) or len(found.entry_prob) != system.num_branches:
         raise InputError(f"{path.name}: expected {C} choices and {system.num_branches} branches, got {sizes}")
-    if len(set(zip(given.entry_choice, given.entry_succ, strict=True))) != len(given.entry_succ):
+    if len(set(zip(found.entry_choice, found.entry_succ, strict=True))) != len(found.entry_succ):
         raise InputError(f"{path.name}: expected each next state once in a choice")
-    if given.entry_succ and not 0 <= min(given.entry_succ) <= max(given.entry_succ) < S:
-        raise InputError(f"{path.name}: expected next states below {S}, got {max(given.entry_succ)}")
-    given.labels["init"] = [s for s, initial in enumerate(umb.state_is_initial) if initial]
+    if found.entry_succ and not 0 <= min(found.entry_succ) <= max(found.entry_succ) < S:
+        raise InputError(f"{path.name}: expected next states below {S}, got {max(found.entry_succ)}")
+    found.labels["init"] = [s for s, initial in enumerate(umb.state_is_initial) if initial]
     for name, places in (umb.annotations or {}).get("aps", {}).items():
-        given.labels[name] = [s for s, holds in enumerate(places.get("states", ())) if holds]
+        found.labels[name] = [s for s, holds in enumerate(places.get("states", ())) if holds]
     for name, places in (umb.annotations or {}).get("rewards", {}).items():
-        _take_rewards(given, name, places)
-    return given
+        _take_rewards(found, name, places)
+    return found
 
 
-def _take_rewards(given: Given, name: str, places: dict[str, list[Any]]) -> None:
-    if any(not isinstance(value, (int, float)) for values in places.values() for value in values[:1]):
+def _take_rewards(found: Given, name: str, places: dict[str, list[Any]]) -> None:
+    if any(not isinstance(value, Real) for values in places.values() for value in values[:1]):
         return  # intervals have no place in a TabularMDP
-    given.rewards[name] = {i: float(value) for i, value in enumerate(places.get("choices", ())) if value}
+    sizes = {"choices": len(found.choice_state), "states": found.states, "branches": len(found.entry_prob)}
+    for where, values in places.items():
+        size = sizes.get(where, 0)
+        if len(values) != size or not all(map(math.isfinite, values)):
+            raise InputError(
+                f"{found.name}: expected {size} finite rewards {name!r:.60} of {where}, got {len(values)}, or others"
+            )
+    found.rewards[name] = {i: float(value) for i, value in enumerate(places.get("choices", ())) if value}
     if "states" in places:
-        given.state_rewards[name] = {s: float(value) for s, value in enumerate(places["states"]) if value}
+        found.state_rewards[name] = {s: float(value) for s, value in enumerate(places["states"]) if value}
     for i, value in enumerate(places.get("branches", ())):
-        row = given.entry_choice[i]
-        given.rewards[name][row] = given.rewards[name].get(row, 0.0) + given.entry_prob[i] * float(value)
+        row = found.entry_choice[i]
+        found.rewards[name][row] = found.rewards[name].get(row, 0.0) + found.entry_prob[i] * float(value)

@@ -373,23 +373,23 @@ class TabularMDP:
 
         return umb.read(file, rewards=rewards)
 
-    def to_drn(self, file: "str | os.PathLike[str]") -> None:
-        """Write the MDP to a file in Storm's DRN format, with its rewards and labels."""
+    def to_drn(self, file: "str | os.PathLike[str]", *, force: bool = False) -> None:
+        """Write the MDP to a file in Storm's DRN format, with its rewards and labels; `force` replaces a file."""
         from gosprl.exchange import drn
 
-        drn.write(self, file)
+        drn.write(self, file, force=force)
 
-    def to_prism(self, path: "str | os.PathLike[str]") -> None:
+    def to_prism(self, path: "str | os.PathLike[str]", *, force: bool = False) -> None:
         """Write the MDP to a new directory of PRISM's explicit files, or to a `.prism` file in its language."""
         from gosprl.exchange import prism
 
-        prism.write(self, path)
+        prism.write(self, path, force=force)
 
-    def to_umb(self, file: "str | os.PathLike[str]") -> None:
+    def to_umb(self, file: "str | os.PathLike[str]", *, force: bool = False) -> None:
         """Write the MDP to a file in the Unified Markov Binary format; needs `pip install gosprl[umb]`."""
         from gosprl.exchange import umb
 
-        umb.write(self, file)
+        umb.write(self, file, force=force)
 
     def _row_rewards(self, rewards: ArrayLike) -> NDArray[np.float64]:
         means = _checks.floats("rewards", rewards)

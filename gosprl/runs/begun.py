@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, num_samples
+from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.content import Content, thaw
@@ -111,6 +111,7 @@ class KeptData(Beginning):
         """Let an empty model be as it was when it had counted the data; `Damaged` if they are not of this system."""
         try:
             self._count(model, self._discover(model, system))
+            level_ranks(model)
             self._check_rewards(model, rewards)
         except (GosprlError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise Damaged(DATA, None, f"these are no data of this system: {error}") from None

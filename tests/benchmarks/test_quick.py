@@ -20,6 +20,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
         "discovering",
         "collecting",
         "keeping",
+        "exchange",
         "growth",
         "distances",
         "applications",

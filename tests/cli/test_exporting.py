@@ -60,6 +60,19 @@ def test_convert(river_run, tmp_path):
     assert "gosprl export" in refused("convert", tmp_path / "a.parquet", tmp_path / "b.graphml")
 
 
+def test_convert_known_dynamics(river_run, tmp_path):
+    mdp = gosprl.envs.make("riverswim6")
+    mdp.to_drn(tmp_path / "a.drn")
+    done = run("convert", tmp_path / "a.drn", tmp_path / "b", "--to", "prism", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["bytes"] > 100
+    assert run("convert", tmp_path / "b" / "model.tra", tmp_path / "c.umb").exit_code == 0
+    np.testing.assert_array_equal(gosprl.TabularMDP.from_umb(tmp_path / "c.umb").prob, mdp.prob)
+    assert run("export", river_run, tmp_path / "learnt.drn").exit_code == 0
+    assert "gosprl export" in refused("convert", tmp_path / "learnt.drn", tmp_path / "d.umb")
+    assert "known dynamics, not transitions" in refused("convert", tmp_path / "a.drn", tmp_path / "d.csv")
+
+
 @pytest.mark.parametrize("verb", ["export", "convert"])
 def test_help_has_an_example(verb):
     said = run(verb, "--help").stdout

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gosprl.errors import InputError
-from gosprl.exchange import convert, converting, export
+from gosprl.exchange import convert, converting, csv_files, export
 
 FORMATS = ("csv", "parquet", "npz")
 ROWS = {"state": [-1, 0, 1], "action": [-1, 0, 1], "next_state": [0, 1, 0], "reset": [True, False, False]}
@@ -85,20 +85,74 @@ def refused(tmp_path, text, name="a.csv", target="b.parquet"):
         ("state,action,next_state,colour\n0,1,2,red\n", "has 'colour'"),
         ("state,action,next_state,state\n0,1,2,3\n", "twice"),
         ("", "misses state"),
-        ("state,action,next_state\n0,1,2\n0,1,two\n", "two"),
-        ("state,action,next_state\n0,1,2\n0,1,2.5\n", "2.5"),
-        ("state,action,next_state\n0,1,2\n0,1\n", "Expected 3 columns, got 2"),
-        ("state,action,next_state\n0,1,2\n0,,2\n", "column action, row 1: expected int32, got nothing"),
-        ("state,action,next_state\n0,1,2\n-7,1,2\n", "column state, row 1"),
-        ("state,action,next_state,reward\n0,1,2,0\n0,1,2,nan\n", "column reward, row 1"),
-        ("state,action,next_state,reset\n0,0,2,true\n", "column action, row 0: expected -1 where reset is true"),
-        ("state,action,next_state\n0,-1,2\n", "column action, row 0"),
+        ("state,action,next_state\n0,1,2\n0,1,two\n", "row 2, column next_state: expected a whole number below 2^31"),
+        ("state,action,next_state\n0,1,2\n0,1,2.5\n", "row 2, column next_state: expected a whole number below 2^31"),
+        ("state,action,next_state\n0,1,2\n0,1\n", "row 2: Expected 3 columns, got 2"),
+        (
+            "state,action,next_state,late\n0,1,2,true\n0,1,2,no\n",
+            "row 2, column late: expected true or false, got 'no'",
+        ),
+        ("state,action,next_state\n0,1,2\n0,,2\n", "column action, row 2: expected int32, got nothing"),
+        ("state,action,next_state\n0,1,2\n-7,1,2\n", "column state, row 2"),
+        ("state,action,next_state,reward\n0,1,2,0\n0,1,2,nan\n", "column reward, row 2"),
+        ("state,action,next_state,reset\n0,0,2,true\n", "column action, row 1: expected -1 where reset is true"),
+        ("state,action,next_state\n0,-1,2\n", "column action, row 1"),
         ("state,action,next_state\n0,1,99999999999\n", "99999999999"),
-        (b"\xff\xfe\x00state", "is no csv file"),
+        (b"\xff\xfe\x00state", "is no csv file in UTF-8"),
     ],
 )
 def test_bad_tables_are_refused_with_row_and_column(tmp_path, text, said):
     assert said in refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("state", 0.5, "column state, row 3: expected int32, got 0.5"),
+        ("next_state", 2**31, "column next_state, row 3: expected int32, got 2147483648"),
+        ("action", [0], r"column action, row 1: expected int32, got \[0\]"),
+        ("terminated", 2, "column terminated, row 3: expected true or false, got 2"),
+        ("reward", "x", "column reward, row 3: expected double, got 'x'"),
+    ],
+)
+def test_other_types_are_refused_where_they_do_not_fit(tmp_path, column, value, said):
+    columns = {"state": [0, 0, 0], "action": [1, 1, 1], "next_state": [0, 1, 0]}
+    zero = {str: "0", list: [0], float: 0.0}.get(type(value), 0)
+    pq.write_table(pa.table({**columns, column: [zero, zero, value]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=said):
+        convert(tmp_path / "a.parquet", tmp_path / "b.csv")
+    assert os.listdir(tmp_path) == ["a.parquet"]
+
+
+def test_a_row_far_down_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "BLOCK", 100)
+    rows = "0,1,2\n" * 200
+    assert "row 201, column action: expected" in refused(tmp_path, f"state,action,next_state\n{rows}0,left,2\n")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_bytes_that_changed_are_blamed_on_the_source(river_run, tmp_path, ending):
+    export(river_run, tmp_path / f"a.{ending}")
+    data = bytearray((tmp_path / f"a.{ending}").read_bytes())
+    (tmp_path / f"a.{ending}").unlink()
+    found = 0
+    for i in range(60, len(data) // 2, len(data) // 40):
+        changed = data[:i] + bytes([data[i] ^ 0xFF]) + data[i + 1 :]
+        (tmp_path / f"a.{ending}").write_bytes(changed)
+        said = said_by(tmp_path / f"a.{ending}", tmp_path / "b.csv")
+        found += said.startswith("source:")
+        assert said.startswith("source:") == ("b.csv" not in os.listdir(tmp_path))
+        (tmp_path / "b.csv").unlink(missing_ok=True)
+    assert found > 5
+
+
+def said_by(source, file):
+    """What the error says; nothing if there is none."""
+    try:
+        convert(source, file)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.npz"])
@@ -132,4 +186,4 @@ def test_directories_and_missing_files(river_run, tmp_path):
 
 def test_one_text_for_each_state(tmp_path):
     text = "state,action,next_state,observation,next_observation\n0,0,1,a,b\n0,0,1,x,b\n"
-    assert "column observation, row 1: expected one text for each state" in refused(tmp_path, text, target="b.npz")
+    assert "column observation, row 2: expected one text for each state" in refused(tmp_path, text, target="b.npz")

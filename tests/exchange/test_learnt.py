@@ -11,7 +11,8 @@ import gosprl
 from evidence.exchange import DELTA, FALSE_ALARM, SAME, Given, answer, p_value, run, storm, support
 from gosprl import EmpiricalModel, InputError
 from gosprl.exchange import drn
-from gosprl.exchange.learnt import TINY, IntervalMDP, as_interval_mdp, known, learnt
+from gosprl.exchange.interval import IntervalMDP, known
+from gosprl.exchange.learnt import TINY, as_interval_mdp
 from gosprl.sets.families import as_family
 
 
@@ -29,7 +30,7 @@ def row(mdp, s, choice):
 
 def test_the_support_is_what_was_seen_with_the_ends_of_the_sets():
     model = counted()
-    mdp, sets = learnt(model), gosprl.sets.kl.KL(0.1).intervals(model)
+    mdp, sets = as_interval_mdp(model), gosprl.sets.kl.KL(0.1).intervals(model)
     assert isinstance(mdp, IntervalMDP)
     assert repr(mdp) == "IntervalMDP(interval: 4 states, 7 pairs, 8 transitions)"
     succ, lower, upper = row(mdp, 0, 0)
@@ -41,7 +42,7 @@ def test_the_support_is_what_was_seen_with_the_ends_of_the_sets():
 
 
 def test_pairs_never_visited_lead_to_an_absorbing_state():
-    mdp = learnt(counted())
+    mdp = as_interval_mdp(counted())
     assert [row(mdp, s, a)[0] for s, a in [(1, 1), (2, 0), (2, 1), (3, 0)]] == [[3]] * 4
     assert mdp.labels["unknown"].tolist() == [3]
     assert mdp.actions == ["a0", "a1", "a0", "a1", "a0", "a1", "none"]
@@ -50,7 +51,7 @@ def test_pairs_never_visited_lead_to_an_absorbing_state():
 
 
 def test_a_point_model_has_the_frequencies():
-    mdp = learnt(counted(), point=True)
+    mdp = as_interval_mdp(counted(), point=True)
     np.testing.assert_array_equal(row(mdp, 0, 0)[1], [2 / 3, 1 / 3])
     assert mdp.lower is not None
     np.testing.assert_array_equal(mdp.lower, mdp.upper)
@@ -65,7 +66,7 @@ def test_lower_ends_of_zero_are_raised_and_said():
             sets = gosprl.sets.kl.KL(0.1).intervals(model)
             return gosprl.Intervals(sets.ptr, sets.succ, 0 * sets.lower, 0 * sets.upper + 1, sets.each, sets.total)
 
-    mdp = learnt(counted(), confidence=Wide())
+    mdp = as_interval_mdp(counted(), confidence=Wide())
     np.testing.assert_array_equal(row(mdp, 0, 0)[1], [TINY, TINY])
     assert any(note.startswith(f"2 lower ends of 0 were raised to {TINY:g}") for note in mdp.notes)
 
@@ -77,51 +78,51 @@ def test_sets_without_a_distribution_over_the_support_are_refused():
             return gosprl.Intervals(sets.ptr, sets.succ, 0 * sets.lower, 0 * sets.upper, sets.each, sets.total)
 
     with pytest.raises(InputError, match=r"confidence: the set of \(s, a\) = \(0, 0\) has no distribution"):
-        learnt(counted(), confidence=Narrow())
+        as_interval_mdp(counted(), confidence=Narrow())
 
 
 def test_the_notes_say_what_is_promised_and_what_is_assumed():
-    text = "\n".join(learnt(counted(), delta=0.05).notes)
+    text = "\n".join(as_interval_mdp(counted(), delta=0.05).notes)
     assert "no successors but those seen" in text
     assert "level: delta = 0.05" in text
     assert "promise: with probability at least 1 - delta = 0.95, and if no successor is missing" in text
     assert gosprl.__version__ in text
-    assert "no guarantee" in "\n".join(learnt(counted(), confidence=as_family("kl", 0.1, 0.01)).notes)
+    assert "no guarantee" in "\n".join(as_interval_mdp(counted(), confidence=as_family("kl", 0.1, 0.01)).notes)
 
 
 def test_labels_of_need_and_of_the_user():
-    mdp = learnt(
+    mdp = as_interval_mdp(
         counted(), need=1, labels={"even": lambda s: s % 2 == 0, "mine": [2, 0], "mask": np.array([0, 1, 0]) > 0}
     )
     assert mdp.labels["undersampled"].tolist() == [1, 2]
     assert mdp.labels["even"].tolist() == [0, 2]
     assert mdp.labels["mine"].tolist() == [0, 2]
     assert mdp.labels["mask"].tolist() == [1]
-    assert learnt(counted(), need=[4, 2, 0]).labels["undersampled"].tolist() == [1]
-    assert learnt(counted(), need=[[4, 1], [1, 0], [0, 0]]).labels["undersampled"].tolist() == [0]
+    assert as_interval_mdp(counted(), need=[4, 2, 0]).labels["undersampled"].tolist() == [1]
+    assert as_interval_mdp(counted(), need=[[4, 1], [1, 0], [0, 0]]).labels["undersampled"].tolist() == [0]
 
 
 @pytest.mark.parametrize("name", ["init", "unknown", "two words", 'x"', "1st", "", "é", 3])
 def test_names_that_a_format_cannot_carry_are_refused(name):
     with pytest.raises(InputError, match="labels: expected names"):
-        learnt(counted(), labels={name: [0]})
+        as_interval_mdp(counted(), labels={name: [0]})
 
 
 def test_arguments_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="delta"):
-        learnt(counted(), delta=0)
+        as_interval_mdp(counted(), delta=0)
     with pytest.raises(InputError, match=r"labels.*expected states in 0\.\.2, got 3"):
-        learnt(counted(), labels={"x": [3]})
+        as_interval_mdp(counted(), labels={"x": [3]})
     with pytest.raises(InputError, match="need: expected a number, "):
-        learnt(counted(), need=[1, 2])
+        as_interval_mdp(counted(), need=[1, 2])
     with pytest.raises(InputError, match="model: expected an EmpiricalModel or a TabularMDP, got dict"):
         as_interval_mdp({})
     with pytest.raises(InputError, match="reward_range"):
-        learnt(counted(), reward_range=(1, 0))
+        as_interval_mdp(counted(), reward_range=(1, 0))
 
 
 def test_intervals_of_rewards_contain_their_means_and_are_those_of_the_range():
-    mdp = learnt(counted())
+    mdp = as_interval_mdp(counted())
     low, mean, high = mdp.rewards["reward"]
     np.testing.assert_allclose(mean[:3], [1 / 3, 1, 0.5])
     assert np.all(low <= mean)
@@ -129,19 +130,19 @@ def test_intervals_of_rewards_contain_their_means_and_are_those_of_the_range():
     assert np.all(low >= 0)
     assert np.all(high <= 1)
     assert set(mdp.single_rewards()) == {"steps", "reward_lower", "reward", "reward_upper"}
-    wide = learnt(counted(), reward_range=(-1, 3)).rewards["reward"]
+    wide = as_interval_mdp(counted(), reward_range=(-1, 3)).rewards["reward"]
     assert np.all(wide[2] - wide[0] >= high - low)
 
 
 def test_rewards_out_of_their_range_have_means_only():
-    mdp = learnt(counted(), reward_range=(0, 0.5))
+    mdp = as_interval_mdp(counted(), reward_range=(0, 0.5))
     assert set(mdp.single_rewards()) == {"steps", "reward"}
     assert any("not in reward_range" in note for note in mdp.notes)
 
 
 def test_endings_resets_and_labels_of_final_copies():
     result = gosprl.collect(gymnasium.make("FrozenLake-v1"), 5, seed=0, max_steps=2000)
-    mdp = learnt(result.model, labels={"hole": [5], "column": lambda s: s % 4 == 1})
+    mdp = as_interval_mdp(result.model, labels={"hole": [5], "column": lambda s: s % 4 == 1})
     reset = result.model.states.reset
     assert mdp.initial == reset
     assert mdp.labels["reset"].tolist() == [reset]
@@ -209,7 +210,7 @@ def test_endings_cost_no_step_for_storm(tmp_path):
 def test_resets_that_can_be_chosen_have_a_cost(tmp_path):
     lake = gymnasium.make("FrozenLake-v1")
     result = gosprl.collect(lake, 3, seed=0, max_steps=3000, resets="anytime", reset_cost=2.5)
-    mdp = learnt(result.model, need=3)
+    mdp = as_interval_mdp(result.model, need=3)
     live = [r for r in range(mdp.first[16]) if mdp.actions[r] == "reset"]
     assert len(live) == 16
     assert {mdp.rewards["cost"][0][r] for r in live} == {2.5}
@@ -224,7 +225,7 @@ def test_candidates_that_were_not_seen_are_left_out(confidence):
     model = EmpiricalModel.from_transitions(
         [0] * 40, [0] * 40, [1, 2] * 20, states=4, actions=1, successors=lambda s, a: [0, 1, 2, 3]
     )
-    mdp = learnt(model, confidence=confidence)
+    mdp = as_interval_mdp(model, confidence=confidence)
     succ, lower, upper = row(mdp, 0, 0)
     assert succ == [1, 2]
     assert lower.sum() <= 1 <= upper.sum()
@@ -242,7 +243,7 @@ def test_states_that_are_discovered_are_named_by_their_observation(tmp_path):
             return (self.x, "a"), 0.0, False, False, {}
 
     result = gosprl.collect(Walk(), 4, actions=2, seed=0)
-    mdp = learnt(result.model, labels={"end": lambda seen: seen[0] == 3})
+    mdp = as_interval_mdp(result.model, labels={"end": lambda seen: seen[0] == 3})
     assert [mdp.names[s] for s in mdp.labels["end"]] == ["(3, 'a')"]
     drn.write(mdp, tmp_path / "x.drn")
     assert answer(storm(tmp_path / "x.drn"), 'R{"steps"}min=? [F "end"]', "ROBUST") == pytest.approx(3, rel=1e-9)

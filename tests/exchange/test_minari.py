@@ -1,13 +1,18 @@
 """Minari loads its data sets by its own functions, with the values of the log."""
 
+import shutil
+import sys
+
 import minari
 import numpy as np
 import pytest
 from exported_logs import log_of, manifest_of, observations_of
 from gymnasium.spaces import Discrete
 
+import gosprl
 from gosprl.errors import InputError
 from gosprl.exchange import export
+from gosprl.exchange import minari as writing
 from gosprl.exchange.minari import id_of
 
 
@@ -22,13 +27,24 @@ def episodes_of(log):
     return [*found, current] if current else found
 
 
+def in_this_process(step, task, root):
+    """What a process of its own does, without the seconds that it takes to begin."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINARI_DATASETS_PATH", str(root.resolve()))
+        patch.setattr(sys, "argv", ["", "", step, str(task)])
+        writing.work()
+
+
 @pytest.fixture(scope="module", params=["river", "maze", "lake", "fragile"])
 def loaded(request, all_runs, tmp_path_factory):
+    """Each run as a data set; the first is written as users do it, by processes."""
     run, result = all_runs[request.param]
     root = tmp_path_factory.mktemp("datasets")
     (root / "gosprl").mkdir()
-    export(run, root / "gosprl" / "own-v3", to="minari")
     with pytest.MonkeyPatch.context() as patch:
+        if request.param != "river":
+            patch.setattr(writing, "_in_child", in_this_process)
+        export(run, root / "gosprl" / "own-v3", to="minari")
         patch.setenv("MINARI_DATASETS_PATH", str(root))
         yield minari.load_dataset("gosprl/own-v3"), run, result
 
@@ -77,3 +93,32 @@ def test_a_result_has_no_episodes(kept, tmp_path):
     with pytest.raises(InputError, match="order of its transitions"):
         kept[1].export(tmp_path / "own-v0", to="minari")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("loaded", ["river"], indirect=True)
+def test_damaged_data_sets_are_refused_or_read(loaded, tmp_path):
+    """Whatever HDF5 raises, it is an error about the data."""
+    data, _, _ = loaded
+    copy = tmp_path / "own-v3"
+    shutil.copytree(data.storage.data_path.parent, copy)
+    (file,) = (copy / "data").glob("*.hdf5")
+    whole, rng = file.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(12):
+        end = int(rng.integers(len(whole)))
+        file.write_bytes(whole[:end])
+        refused += refuses(copy)
+        changed = bytearray(whole)
+        for i in rng.integers(len(whole), size=20):
+            changed[i] ^= 255
+        file.write_bytes(changed)
+        refused += refuses(copy)
+    assert refused >= 12
+
+
+def refuses(data):
+    try:
+        gosprl.collect(gosprl.envs.make("riverswim6"), 1, data=data, data_order="collected", max_steps=1)
+    except InputError as error:
+        return "Minari data set" in str(error) or "Minari cannot load" in str(error)
+    return False

@@ -125,7 +125,7 @@ def test_the_search_for_a_treasure_takes_tables():
         ("state,action,number\n0,0,1\n1,2,1\n", "row 2, column action: expected the index of an action, 0..1"),
         ("state,action,number\n0,0,1\n1,up,1\n", "row 2, column action"),
         ("state,action,number\n0,0,1\n0,0,1\n", "row 2: the same observation and action"),
-        ("state,number\n0,1\n1\n", "cannot be read"),
+        ("state,number\n0,1\n1\n", "row 2: Expected 2 columns, got 1"),
     ],
 )
 def test_tables_that_are_wrong(text, message, tmp_path):

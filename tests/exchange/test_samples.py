@@ -18,8 +18,8 @@ import pytest
 import gosprl
 from gosprl import InputError
 from gosprl.collecting.collect import begun_model, declared
-from gosprl.exchange import export
-from gosprl.exchange.incoming import base, choosing, tables
+from gosprl.exchange import csv_files, export
+from gosprl.exchange.incoming import base, choosing
 from gosprl.exchange.taking import Taker
 from gosprl.model.states import CRASH
 from gosprl.systems import as_system
@@ -576,11 +576,14 @@ def test_truncated_and_foreign_files(walk, suffix, tmp_path):
         ("\0\1\2\3", "data"),
         ("state,action\n1,2\n", "no column next_observation or s_next or next_state"),
         ("state,action,next_state\n", ""),
-        ("state,action,next_state\n0,1,1\n0,1\n", "cannot be read"),
-        ("state,action,next_state\n0,1,1\n0,1,x\n", "cannot be read.*x"),
+        ("state,action,next_state\n0,1,1\n0,1\n", "row 2: Expected 3 columns, got 2"),
+        ("state,action,next_state\n0,1,1\n0,1,x\n", "row 2, column next_state: expected a whole number, got 'x'"),
         ("state,action,next_state,reward\n0,1,1,0\n0,1,2,\n", "row 2, column reward"),
         ("state,action,next_state,reward\n0,1,1,0\n0,1,2,nan\n", "row 2, column reward"),
-        ("state,action,next_state,count\n0,1,1,1\n0,1,2,1.5\n", "cannot be read.*1.5"),
+        (
+            "state,action,next_state,count\n0,1,1,1\n0,1,2,1.5\n",
+            "row 2, column count: expected a whole number, got '1.5'",
+        ),
         ("state,state,action,next_state\n0,0,1,1\n", "twice"),
     ],
 )
@@ -619,9 +622,9 @@ def test_pickles_are_not_read(tmp_path):
 @pytest.mark.parametrize("suffix", ["npz", "csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(suffix, tmp_path, monkeypatch):
     """Four times the rows, and the same peak."""
-    monkeypatch.setattr(tables, "BLOCK", 2**17)
+    monkeypatch.setattr(csv_files, "BLOCK", 2**17)
     peaks = []
-    for n in (300_000, 1_200_000):
+    for n in (200_000, 800_000):
         columns = {"s": np.zeros(n, dtype=np.int64), "a": np.ones(n, dtype=np.int64), "s_next": np.arange(n) % 16}
         path = written(columns, tmp_path / f"{n}.{suffix}") if suffix != "parquet" else tmp_path / f"{n}.parquet"
         if suffix == "parquet":

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from exported_logs import certificate_of, log_of, manifest_of, observations_of, texts_of
 
-from gosprl.exchange import export, tables
+from gosprl.exchange import csv_files, export, tables
 from gosprl.exchange.sources import Source
 from gosprl.sets.kl import KL
 
@@ -131,12 +131,12 @@ SAFE = ["-1", "-0.5", "-1e-3", "12", "a=1", '"=1"', "", "[1, 2]", "null"]
 
 def test_formulas_are_escaped_and_numbers_are_not():
     texts = pa.array([*RISKY, *SAFE, None])
-    escaped = tables.escaped(texts).to_pylist()
+    escaped = csv_files.escaped(texts).to_pylist()
     for text, cell in zip(RISKY, escaped, strict=False):
         assert cell == (text if re.match(r"^1e5$", text) else "'" + text)
         assert cell[:1] not in "=+-@\t\r"
     assert escaped[len(RISKY) :] == [*SAFE, None]
-    assert tables.unescaped(tables.escaped(texts)).to_pylist() == texts.to_pylist()
+    assert csv_files.unescaped(csv_files.escaped(texts)).to_pylist() == texts.to_pylist()
 
 
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):

@@ -74,7 +74,7 @@ def test_foreign_files_are_refused(content, tmp_path):
 def test_a_file_that_is_cut_off_is_refused(tmp_path):
     decorated(0).to_umb(tmp_path / "x.umb")
     data = (tmp_path / "x.umb").read_bytes()
-    for end in range(0, len(data) - 8, max(1, len(data) // 40)):
+    for end in (*range(0, len(data) - 8, max(1, len(data) // 40)), *range(len(data) - 24, len(data) - 8)):
         (tmp_path / "y.umb").write_bytes(data[:end])
         with pytest.raises(InputError, match=r"y\.umb"):
             TabularMDP.from_umb(tmp_path / "y.umb")
@@ -124,7 +124,7 @@ def test_damaged_bytes_are_refused_or_read(tmp_path):
     with tarfile.open(tmp_path / "good.umb") as archive:
         parts = archive.getnames()
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(80):
         part = parts[rng.integers(len(parts))]
         repacked(
             tmp_path / "good.umb",

@@ -32,13 +32,25 @@ class Minari(Incoming):
         """Yield its episodes, several at once."""
         pending: list[tuple[Any, Any, Any, float, bool, bool, bool]] = []
         first = 0
-        for episode in self._data.iterate_episodes():
-            pending += _episode(episode, self.name)
+        for rows in self._episodes():
+            pending += rows
             if len(pending) >= base.ROWS:
                 yield self._batch(pending, first)
                 first, pending = first + len(pending), []
         if pending:
             yield self._batch(pending, first)
+
+    def _episodes(self) -> Iterator[list[tuple[Any, Any, Any, float, bool, bool, bool]]]:
+        """Yield the rows of each episode."""
+        number = 0
+        try:
+            for episode in self._data.iterate_episodes():
+                yield list(_episode(episode, self.name))
+                number += 1
+        except InputError:
+            raise
+        except Exception as error:  # a damaged HDF5 file fails in many ways
+            raise InputError(f"data: {self.name} cannot be read after {number} episodes: {short(error)}") from None
 
     def fail(self, row: int, column: str, what: str) -> None:
         """Raise the error for a value that has no key."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gosprl.errors import InputError
 from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of, of_model
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
+from gosprl.exchange.npy import DAMAGED, read_header, read_rows
 
 MOST_TEXT = 2**30  # bytes of the observations in an npz file
 BESIDE = ("counts", "metadata")  # arrays in an npz file that are no columns
@@ -35,7 +35,7 @@ class Npz(Incoming):
         try:
             with zipfile.ZipFile(self._path) as archive:
                 yield from self._batches(archive)
-        except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        except DAMAGED as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"data: {self.name} is no .npz file that can be read: {short(error)}") from None
@@ -56,7 +56,7 @@ class Npz(Incoming):
         total = next(iter(lengths.values()))
         for first in range(0, total, base.ROWS):
             n = min(base.ROWS, total - first)
-            part = {name: _piece(files[name], n, *headers[name][1:]) for name in files}
+            part = {name: read_rows(files[name], n, *headers[name][1:]) for name in files}
             batch = batch_of(part, self.name, first)
             yield batch if texts is None else self._named(batch, texts)
 
@@ -68,7 +68,7 @@ class Npz(Incoming):
             length, shape, dtype = self._header("observations", file, info.file_size)
             if shape or dtype.kind != "U":
                 raise InputError(f"data: {self.name}, column observations: expected texts [N], got {dtype}")
-            return [str(text) for text in _piece(file, length, shape, dtype).tolist()]
+            return [str(text) for text in read_rows(file, length, shape, dtype).tolist()]
 
     def _named(self, batch: Batch, texts: list[str]) -> Batch:
         """Return a batch whose states are called by their observations."""
@@ -82,27 +82,8 @@ class Npz(Incoming):
         return replace(batch, state=found["state"], next_state=found["next_state"])
 
     def _header(self, name: str, file: Any, size: int) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
-        from numpy.lib import format as npy
-
-        version = npy.read_magic(file)
-        if version not in ((1, 0), (2, 0)):
-            raise InputError(f"data: {self.name}: {name} has the unknown format {version}")
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-        if dtype.hasobject or dtype.names is not None:
-            raise InputError(f"data: {self.name}, column {name}: expected numbers or text, got an array of {dtype}")
-        if not shape or (fortran and len(shape) > 1):
-            raise InputError(f"data: {self.name}, column {name}: expected an array [n], got shape {shape}")
-        there = size - file.tell()
-        claimed = dtype.itemsize * int(np.prod([int(n) for n in shape], dtype=object))
-        if claimed != there:
-            raise InputError(f"data: {self.name}, column {name}: its header claims {claimed} bytes, {there} are there")
-        return shape[0], tuple(shape[1:]), dtype
-
-
-def _piece(file: Any, n: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    size = n * int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    raw = file.read(size)
-    if len(raw) < size:
-        raise EOFError(f"it ends {size - len(raw)} bytes too early")
-    return np.frombuffer(raw, dtype=dtype).reshape(n, *shape)
+        try:
+            shape, dtype = read_header(file, size)
+        except ValueError as error:
+            raise InputError(f"data: {self.name}, column {name}: {error}") from None
+        return shape[0], shape[1:], dtype

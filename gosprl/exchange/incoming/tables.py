@@ -10,11 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gosprl.errors import InputError
-from gosprl.exchange.columns import Batch, batch_of
+from gosprl.exchange.columns import FLAGS, Batch, batch_of
+from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
-
-BLOCK = 4 * 2**20  # bytes of a csv file read at once
+from gosprl.exchange.parquet_files import opened, parquet_parts
 
 
 class Tables(Incoming):
@@ -62,12 +62,10 @@ class Parquet(Tables):
         return digest_of_file(self._path)
 
     def _parts(self) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self._path) as file:
-            yield from file.iter_batches(batch_size=base.ROWS, use_threads=False)
+        with opened(self._path) as file:
             if file.metadata.num_rows == 0:
                 batch_of({name: pa.nulls(0) for name in file.schema_arrow.names}, self.name, 0)
+        yield from parquet_parts(self._path, base.ROWS)
 
 
 class Csv(Tables):
@@ -83,36 +81,15 @@ class Csv(Tables):
         return digest_of_file(self._path)
 
     def _parts(self) -> Iterator[Any]:
-        from pyarrow import csv
-
-        reading = csv.ReadOptions(use_threads=False, block_size=BLOCK)
         types = dict.fromkeys(("observation", "next_observation", "action_value"), pa.large_string())
         types |= dict.fromkeys(("state", "next_state", "count", "order", "walker"), pa.int64())
-        types["reward"] = pa.float64()
-        with self._path.open("rb") as file:
-            if not file.read(1):
-                raise InputError(f"data: {self.name} is empty; expected a line with the names of the columns")
-            file.seek(0)
-            # only blank cells are nothing: an observation may be the text "nan"
-            converting = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
-            with csv.open_csv(file, read_options=reading, convert_options=converting) as reader:
-                empty = True
-                for part in reader:
-                    empty = empty and part.num_rows == 0
-                    yield unescaped(part)
-                if empty:
-                    batch_of({name: pa.nulls(0) for name in reader.schema.names}, self.name, 0)
-
-
-def unescaped(part: Any) -> Any:
-    """Return a part of a csv file without the apostrophes that keep spreadsheets from computing cells."""
-    import pyarrow.compute as pc
-
-    for i, field in enumerate(part.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            plain = pc.replace_substring_regex(part.column(i), r"^'(['=+\-@\t\r])", r"\1")
-            part = part.set_column(i, field, plain)
-    return part
+        types |= {"reward": pa.float64(), **dict.fromkeys(FLAGS, pa.bool_())}
+        empty = True
+        for part in csv_parts(self._path, types, "data"):
+            empty = empty and part.num_rows == 0
+            yield part
+        if empty:
+            batch_of({name: pa.nulls(0) for name in header(self._path, "data")}, self.name, 0)
 
 
 class Frame(Tables):

@@ -1,0 +1,45 @@
+"""Arrays in a zip file, read piece by piece: nothing is allocated by what a header claims, and nothing is unpickled."""
+
+import zipfile
+import zlib
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+# what a damaged or foreign zip file raises
+DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, NotImplementedError, RuntimeError)
+
+
+def read_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and dtype of an array, at whose beginning a file is; `ValueError` if it is none that can be read.
+
+    Parameters
+    ----------
+    file
+        The member of a zip file.
+    size
+        Its bytes, to which those that the header claims are compared.
+    """
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"the format {version} of arrays is unknown")
+    shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    if dtype.hasobject or dtype.names is not None:
+        raise ValueError(f"expected numbers or text, got an array of {dtype}")
+    if not shape or (fortran and len(shape) > 1):
+        raise ValueError(f"expected an array [n], got shape {shape}")
+    claimed, there = dtype.itemsize * int(np.prod([int(n) for n in shape], dtype=object)), size - file.tell()
+    if claimed != there:
+        raise ValueError(f"its header claims {claimed} bytes, {there} are there")
+    return shape, dtype
+
+
+def read_rows(file: IO[bytes], n: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the next n rows of an array; `shape` is that of one row."""
+    size = n * int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    raw = file.read(size)
+    if len(raw) < size:
+        raise EOFError(f"it ends {size - len(raw)} bytes too early")
+    return np.frombuffer(raw, dtype=dtype).reshape(n, *shape)
