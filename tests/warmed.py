@@ -178,8 +178,9 @@ def _warm():
     import tempfile
 
     import gymnasium
-    import typer  # noqa: F401 - nor are those below
-    from rich import box, console, progress, table  # noqa: F401
+    import typer
+    from rich import progress, status, table  # noqa: F401
+    from typer.testing import CliRunner
 
     import gosprl
     import gosprl.runs.resuming
@@ -189,6 +190,10 @@ def _warm():
     with tempfile.TemporaryDirectory() as folder:
         gosprl.collect(river, 1, seed=0, max_steps=30, out=Path(folder) / "run")
         gosprl.collect(gymnasium.make("FrozenLake-v1"), 1, seed=0, max_steps=30)
+    app = typer.Typer(rich_markup_mode="markdown")
+    app.command()(lambda: None)
+    for arguments in ([], ["--help"], ["--nothing"]):  # which imports what it takes to parse, to help, and to complain
+        CliRunner().invoke(app, arguments)
 
 
 def _forked(control):
