@@ -96,7 +96,8 @@ def summary(setting, run):
 def main(quick, large):
     table, summed = header(*COLUMNS), []
     for setting in SETTINGS_AT_LARGE if large else SETTINGS:
-        line(3, setting, 1)  # a process that compiles takes more memory; the next ones find its code on disk
+        if not quick:
+            line(3, setting, 1)  # a process that compiles takes more memory; the next ones find its code on disk
         reached = None
         for n in (4,) if quick else (LARGE,) if large else SIZES:
             text, run = line(n, setting, SEEDS if n <= MANY_UP_TO else FEW_SEEDS if n < LARGE else 1)

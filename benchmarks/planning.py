@@ -162,7 +162,8 @@ def use_memory(S):
 
 
 def memory_table(quick):
-    in_child("planning", "use_memory(0)")  # a process that compiles takes more; the next ones find its code on disk
+    if not quick:
+        in_child("planning", "use_memory(0)")  # a process that compiles takes more; the next ones find its code on disk
     _, _, base = in_child("planning", "use_memory(0)")
     lines = [
         "## Memory of the whole process: domain, counts, sets and a cold plan (garnet, A = 5, branching 5, N = 100)",

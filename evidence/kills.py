@@ -203,7 +203,7 @@ def all_killed(kills, kinds, state, workers):
     total = kills_in(done)
     with ProcessPoolExecutor(workers) as pool:
         while kinds and total < kills:
-            for outcome in pool.map(killed, itertools.islice(todo, 2 * len(kinds))):
+            for outcome in pool.map(killed, itertools.islice(todo, workers * len(kinds))):
                 done.append(outcome)
                 with state.open("a") as file:
                     file.write(json.dumps(outcome) + "\n")

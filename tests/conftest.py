@@ -1,5 +1,6 @@
 """Shared by all tests."""
 
+import gc
 import json
 import os
 import signal
@@ -54,6 +55,12 @@ def combination(request):
 def need_kind(request):
     """Each kind of need of a system whose states are known: see `kinds.NEEDS`."""
     return NEEDS[request.param]
+
+
+def pytest_collection_finish(session):
+    """Everything that is imported stays until the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -9,12 +9,12 @@ import contextlib
 import io
 import re
 import shlex
-import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
+import warmed
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -96,7 +96,7 @@ def commands():
 def test_options_in_commands_exist(command):
     verb, *arguments = shlex.split(command)[1:]
     code = "from gosprl.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, verb, "--help"], capture_output=True, text=True, check=True)
+    done = warmed.run([sys.executable, "-c", code, verb, "--help"], capture_output=True, text=True, check=True)
     for option in (word for word in arguments if word.startswith("--")):
         assert option in done.stdout, f"{command}: {option} is not an option of {verb}"
 

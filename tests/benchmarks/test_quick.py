@@ -1,10 +1,10 @@
 """Every benchmark still runs, on tiny sizes; their own assertions say that all sides solve the same problem."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warmed
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
@@ -28,6 +28,6 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 )
 def test_quick_run(name):
     command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = warmed.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "failed" not in done.stdout, done.stderr

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warmed
 
 import gosprl
 
@@ -16,7 +17,7 @@ COMMAND = [sys.executable, "-c", "from gosprl.cli import main; main()"]
 
 def run(*arguments, columns=None):
     environment = os.environ if columns is None else {**os.environ, "COLUMNS": str(columns)}
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment)
+    return warmed.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment)
 
 
 def test_domains_as_json(reference_domains):
@@ -71,7 +72,7 @@ def test_bad_input_exits_with_2_and_says_why(arguments, message):
 
 def test_an_internal_error_exits_with_70():
     code = "import gosprl.cli.domains as domains; domains._bounds = None; import gosprl.cli; gosprl.cli.main()"
-    done = subprocess.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True, text=True)
+    done = warmed.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True, text=True)
     assert done.returncode == 70
     assert done.stderr.index("Traceback") < done.stderr.index("internal error: this is a bug in gosprl")
 
@@ -83,7 +84,7 @@ def interrupted(*arguments): raise KeyboardInterrupt
 domains._bounds = interrupted
 main()
 """
-    assert subprocess.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True).returncode == 130
+    assert warmed.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True).returncode == 130
 
 
 def test_version():

@@ -13,6 +13,7 @@ import time
 import gymnasium as gym
 import numpy as np
 import pytest
+import warmed
 from application_verbs import CASES, COMMAND, MEANS, RIVER, RIVER3, VERBS, check, json_of, run, words
 from notices import without_notice
 
@@ -235,9 +236,9 @@ def test_ctrl_c_in_a_terminal_prints_and_saves_what_is_known_and_exits_with_130(
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "  # also in the background
     arguments = ["estimate-model", *RIVER3, "--eta", "0.0001", "--seed", "0", "--save", str(tmp_path / "model.npz")]
     terminal, theirs = os.openpty()
-    process = subprocess.Popen(
+    process = warmed.Popen(
         [*COMMAND[:2], heard + COMMAND[2], *arguments, *as_json],
-        stdout=subprocess.PIPE,
+        stdout=warmed.PIPE,
         stderr=theirs,
         text=True,
         env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},

@@ -5,13 +5,13 @@ import os
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
 
 import gymnasium as gym
 import numpy as np
 import pytest
+import warmed
 from notices import without_notice
 from typer.testing import CliRunner
 
@@ -38,7 +38,7 @@ KEYS = (
 
 
 def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True)
+    return warmed.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True)
 
 
 def answer(*arguments, status=0):
@@ -333,7 +333,7 @@ def test_ctrl_c_prints_what_was_collected_and_exits_with_130(arguments):
     command = [*COMMAND[:2], heard + COMMAND[2], *COMMAND[3:], *arguments, "--seed", "0"]
     terminal, theirs = os.openpty()
     environment = {**os.environ, "COLUMNS": "160", "TERM": "xterm"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment)
+    process = warmed.Popen(command, stdout=warmed.PIPE, stderr=theirs, text=True, env=environment)
     try:
         os.close(theirs)
         shown, deadline = "", time.monotonic() + 100
@@ -360,7 +360,7 @@ def test_ctrl_c_prints_what_was_collected_and_exits_with_130(arguments):
 
 @pytest.mark.parametrize("command", [[], ["collect"]])
 def test_help_shows_an_example(command):
-    done = subprocess.run([*COMMAND[:3], *command, "--help"], capture_output=True, text=True)
+    done = warmed.run([*COMMAND[:3], *command, "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     assert "gosprl collect four_room43 --need 10 --seed 0" in said

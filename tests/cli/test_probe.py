@@ -5,13 +5,13 @@ import os
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import gymnasium
 import pytest
+import warmed
 from notices import without_notice
 from typer.testing import CliRunner
 
@@ -27,7 +27,7 @@ CONTRACT = ("met", "steps", "attempts", "stop", "states", "pairs", "seed", "guar
 
 
 def run(*arguments, command=COMMAND):
-    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
+    return warmed.run([*command, *map(str, arguments)], capture_output=True, text=True)
 
 
 def test_as_json():
@@ -90,7 +90,7 @@ def test_ctrl_c():
     command = [*BROKEN[:2], heard + BROKEN[2], "probe", "Slow-v0", "--need", str(10**6), "--json"]
     terminal, theirs = os.openpty()
     environment = {**os.environ, "COLUMNS": "160", "TERM": "xterm"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment)
+    process = warmed.Popen(command, stdout=warmed.PIPE, stderr=theirs, text=True, env=environment)
     try:
         os.close(theirs)
         shown, deadline = "", time.monotonic() + 100
@@ -184,7 +184,7 @@ class System:
 probe.opened = lambda *given: nullcontext(("one", Stepper(System(), None, 1)))
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code, "probe", "one"], capture_output=True, text=True, timeout=100)
+    done = warmed.run([sys.executable, "-c", code, "probe", "one"], capture_output=True, text=True, timeout=100)
     assert (done.returncode, without_notice(done.stderr)) == (1, "")
     assert r"in \udc80" in done.stdout
 

@@ -3,12 +3,12 @@
 import csv
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import warmed
 from small_catalogue import files, modules
 from typer.testing import CliRunner
 
@@ -118,8 +118,8 @@ if __name__ == "__main__":
     main()
 """
     arguments = ["reproduce", "endless", "--runs", "2", "--workers", "2", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
+    process = warmed.Popen(
+        [sys.executable, "-c", code, *arguments], stderr=warmed.PIPE, text=True, start_new_session=True
     )
     try:
         deadline = time.monotonic() + 100
@@ -171,7 +171,7 @@ def test_a_quick_look_at_all_experiments_makes_every_figure_and_table(tmp_path):
         "--out",
         str(out),
     ]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = warmed.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     page = (out / "index.md").read_text()
     for name, experiment in EXPERIMENTS.items():

@@ -12,6 +12,7 @@ import time
 import gymnasium
 import numpy as np
 import pytest
+import warmed
 from application_verbs import REWARDED, RIVER3, VERBS, refused, run, words
 from forged import contents, forge, reseal, table_of
 from notices import without_notice
@@ -28,14 +29,14 @@ def json_of(*arguments, status=0):
     return json.loads(done.stdout)
 
 
-def process(*arguments, stdin=subprocess.DEVNULL, before="", **options):
+def process(*arguments, stdin=warmed.DEVNULL, before="", **options):
     """Start the command as a user does; Ctrl-C is heard also in the background."""
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    return subprocess.Popen(
+    return warmed.Popen(
         [*COMMAND[:2], f"{heard}{before}\n{COMMAND[2]}", *map(str, arguments)],
         stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=warmed.PIPE,
+        stderr=warmed.PIPE,
         text=True,
         **options,
     )

@@ -3,13 +3,13 @@
 import json
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warmed
 from notices import without_notice
 from serving_client import Caller, walk
 
@@ -18,15 +18,15 @@ QUEUE = f"bash {Path(__file__).parents[2] / 'examples' / 'processes' / 'queue.sh
 
 
 def run(*arguments, **how):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100, **how)
+    return warmed.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100, **how)
 
 
 class Serving:
     """`gosprl serve` on a socket; (exit status, stdout) after `end`."""
 
     def __init__(self, *arguments):
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        self.process = warmed.Popen(
+            [*COMMAND, "serve", *map(str, arguments)], stdout=warmed.PIPE, stderr=warmed.PIPE, text=True
         )
         for line in self.process.stderr:
             if found := re.match(r"listening on (.*)", line):
@@ -106,7 +106,7 @@ main()
     words = '{"type":"ask","observation":0}\n{"type":"tell","observation":0}\n{"type":"result"}\n'
     file = tmp_path / "samples.npz"
     command = [sys.executable, "-c", code, "serve", "--actions", "1", "--need", "9", "--save", str(file)]
-    done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=100, check=False)
+    done = warmed.run(command, input=words, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, "ZeroDivisionError" in done.stderr) == (70, True)
     with np.load(file) as saved:
         assert saved["count"].tolist() == [1]
@@ -174,7 +174,7 @@ def test_a_program_that_ends_keeps_what_was_collected(tmp_path):
 
 def test_sigterm_ends_a_run_and_the_program(tmp_path):
     command = [*COMMAND, "collect", "--process", f"{QUEUE} {tmp_path / 'log'}", "--need", "100000", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = warmed.Popen(command, stdout=warmed.PIPE, text=True)
     try:
         end = time.monotonic() + 60
         while not ((tmp_path / "log").exists() and (tmp_path / "log").read_text().count("\n") > 20):

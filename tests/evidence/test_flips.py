@@ -1,10 +1,10 @@
 """Damaged runs, at small size: flipped bits, files cut off, and files made by a stranger; see evidence/flips.py."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warmed
 
 from evidence.flips import RUNS
 
@@ -15,7 +15,7 @@ def evidence(name, **cases):
     """What the evidence prints, from a process of its own, which it limits and watches."""
     options = [part for kind in CASES for part in (f"--{kind}", str(cases.get(kind, 0)))]
     command = [sys.executable, "-m", "evidence.flips", "--only", name, *options]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = warmed.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

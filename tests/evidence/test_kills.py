@@ -1,11 +1,11 @@
 """Killed runs, at small size: real kills of real processes, and the disk that fails; see evidence/kills.py."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warmed
 
 from evidence.disks import FAULTS
 from evidence.killed import KINDS
@@ -16,7 +16,7 @@ KILLS = 6  # of each kind: 48 in all
 def evidence(tmp_path, *options):
     """What the evidence prints, from a process of its own: it forks, which the one of the tests must not."""
     command = [sys.executable, "-m", "evidence.kills", "--state", str(tmp_path / "state"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = warmed.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

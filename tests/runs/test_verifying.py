@@ -149,10 +149,9 @@ def test_flipped_bits_and_cut_files_are_located(run):
                 before = contents(run)
                 found = verify(run)
                 assert any(name in text for text in of(found, False)), (name, place, found)
+                if damaged is flipped and file.suffix == ".arrow":
+                    assert any(f"{name}, batch " in text for text in of(found, False))
                 assert contents(run) == before
-            if file.suffix == ".arrow":
-                file.write_bytes(flipped)
-                assert any(f"{name}, batch " in text for text in of(verify(run), False))
         file.write_bytes(data)
     assert verify(run).ok
 
