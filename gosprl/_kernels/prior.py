@@ -23,6 +23,7 @@ class Learnt(NamedTuple):
     weight: NDArray[np.float64]  # [EXPERTS] number of new successors that each one explains
     taken: NDArray[np.int64]  # [R] successors of the row that were learnt from
     visited: NDArray[np.int64]  # [R] visits that were learnt from
+    found: NDArray[np.bool_]  # [S] whether a row led to the state, or from there
     into: NDArray[np.int64]  # [S] number of rows that led to the state
     head: NDArray[np.int64]  # [S] first place in the list of its predecessors; -1: none
     before: NDArray[np.int64]  # [NEAR S] predecessor at a place
@@ -47,7 +48,6 @@ class Layout(NamedTuple):
     certain: NDArray[np.bool_]  # [R] the row leads to the reset
     terminal: NDArray[np.bool_]  # [S] nothing is learnt from its rows
     exists: NDArray[np.bool_]  # [S]
-    discovered: NDArray[np.bool_]  # [S]
 
 
 @jit
@@ -170,6 +170,7 @@ def learn(learnt, counts, layout, rows, judging, chance):
             if learnt.into[t] == 0:
                 learnt.scalars[STATES] += 1
             learnt.into[t] += 1
+            learnt.found[s] = learnt.found[t] = True
             learnt.scalars[EVENTS] += 1
             if t != s:
                 note_before(learnt, s, t)
@@ -216,7 +217,7 @@ def overview(learnt, layout, goal, v, optimism, out):
     popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for s in range(S):
         if layout.exists[s]:
-            if layout.discovered[s]:
+            if learnt.found[s]:
                 known += v[s]
                 number += 1
                 if goal[s]:
@@ -321,12 +322,15 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_
 
 
 @jit
-def settle(learnt, counts, layout, cost, reset, goal, v, policy, order, parts, optimism, sweeps, precision, scratch):
+def settle(
+    learnt, counts, layout, cost, reset, goal, v, policy, order, parts, optimism, sweeps, precision, through, scratch
+):
     """Solve the shortest paths to the goals, whose values are in v; v is improved from what it is, `policy` written.
 
     Sweeps go through `order` and back until no value changes by more than `precision`, relative to 1 + value. Returns
-    their number. `scratch` [7].
+    their number. `through`: goals get rows as well, to walk on from there. `scratch` [7].
     """
+    number = sweeps
     means, step, any_step = scratch[:3], scratch[3:5], scratch[5:7]
     for sweep in range(sweeps):
         overview(learnt, layout, goal, v, optimism, means)
@@ -340,5 +344,10 @@ def settle(learnt, counts, layout, cost, reset, goal, v, policy, order, parts, o
                 change = max(change, abs(value - v[s]) / (1.0 + value))
                 v[s], policy[s] = value, row
         if change <= precision:
-            return sweep + 1
-    return sweeps
+            number = sweep + 1
+            break
+    if through:
+        for s in range(len(goal)):
+            if goal[s] and layout.exists[s]:
+                policy[s] = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)[1]
+    return number

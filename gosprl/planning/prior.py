@@ -60,6 +60,7 @@ class Prior:
             weight=weight,
             taken=np.zeros(R, dtype=np.int64),
             visited=np.zeros(R, dtype=np.int64),
+            found=np.zeros(S, dtype=bool),
             into=np.zeros(S, dtype=np.int64),
             head=np.full(S, -1),
             before=np.zeros(NEAR * S, dtype=np.int64),
@@ -95,10 +96,8 @@ class Prior:
         from gosprl._kernels.prior import Layout
 
         model, rows = self._model, self._model.rows
-        exists = model.is_discovered | (np.arange(rows.num_states) < model.states.fixed)
-        return Layout(
-            rows.ptr, rows.state, rows.action, model.enabled, model.certain, model.terminal, exists, model.is_discovered
-        )
+        exists = np.arange(rows.num_states) < max(model.states.fixed, model.states.used)
+        return Layout(rows.ptr, rows.state, rows.action, model.enabled, model.certain, model.terminal, exists)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -118,6 +117,11 @@ class Prior:
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which states [S] are known to exist, as far as was learnt."""
+        return self._learnt.found
+
     def leads(self, goals: NDArray[np.bool_]) -> bool:
         """Whether a plan to goals [S] should be made with the prior."""
         from gosprl._kernels.prior import ANY_STEP, STEP
@@ -129,7 +133,12 @@ class Prior:
         return not walked.any() or float(self.unseen()[walked].mean()) >= UNSEEN
 
     def plan(
-        self, goals: NDArray[np.bool_], cost: NDArray[np.float64], prices: NDArray[np.float64] | None, optimism: float
+        self,
+        goals: NDArray[np.bool_],
+        cost: NDArray[np.float64],
+        prices: NDArray[np.float64] | None,
+        optimism: float,
+        through: bool,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return (rows [S], values [S]) of shortest paths to goals [S]; both are overwritten by the next plan.
 
@@ -143,6 +152,8 @@ class Prior:
             [S] what it costs to end in a goal; None: nothing.
         optimism
             From 0 to 1: how much is hoped for from the successors that nothing is known of.
+        through
+            Whether goals get rows as well, to walk on from there.
         """
         from gosprl._kernels import prior
 
@@ -151,7 +162,7 @@ class Prior:
         reset = max(self._model.states.reset, 0)
         prior.settle(
             *(self._learnt, self._model.counts, self._layout(), cost, reset, goals, self._v, self._policy, order),
-            *(self.weights, float(optimism), SWEEPS, PRECISION, self._scratch),
+            *(self.weights, float(optimism), SWEEPS, PRECISION, through, self._scratch),
         )
         self.plans += 1
         return self._policy, self._v

@@ -171,8 +171,7 @@ class PracticalPlanner(Planner):
         use, model = self.options.prior, self.model
         if use is None:
             use = model.rows.num_states <= PRIOR_STATES
-        # states are given up by their optimistic distance, which the prior does not know
-        return use and self._reach is None and self.options.dynamics is None and Prior.is_possible(model)
+        return use and self.options.dynamics is None and Prior.is_possible(model)
 
     def resize(self) -> None:
         """Make arrays anew, and plan again."""
@@ -249,18 +248,23 @@ class PracticalPlanner(Planner):
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
         reach = self._reach
-        if (expected := self._new_plan_by_prior(s, t)) is not None:
-            return expected
+        planned, value = self._expected_plan(s, t) or self._optimistic_plan(s, t)
+        if reach is None or isinstance(planned, GivenUp) or value <= reach.limit:
+            return planned
+        # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
+        if self._by_prior and self._optimistic_plan(s, t)[1] <= reach.limit:
+            return planned
+        return GivenUp(self.need.waived) if reach.all_beyond(s, t) else planned
+
+    def _optimistic_plan(self, s: int, t: int) -> tuple[Attempt | GivenUp, float]:
+        """Return (a plan in the scaled sets, its value)."""
         self._price(s, t)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
-        if reach is None or isinstance(planned, GivenUp) or self._paths.value <= reach.limit:
-            return planned
-        # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
-        return GivenUp(self.need.waived) if reach.all_beyond(s, t) else planned
+        return planned, self._paths.value
 
-    def _new_plan_by_prior(self, s: int, t: int) -> Attempt | None:
-        """Return a plan with the learnt prior; None if there is none that leads, or no path that it knows."""
+    def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
+        """Return (a plan with the learnt prior, its value); None if the prior does not lead, or has no path."""
         prior, need, model = self._prior, self.need, self.model
         self._by_prior = False
         if prior is None:
@@ -277,13 +281,13 @@ class PracticalPlanner(Planner):
             self._price(s, t)
             if self._paths.prices is not None:
                 prices = optimism * (self._paths.prices - self._paths.prices[goals].min())
-        policy, _ = prior.plan(goals, model.costs(ending=1.0), prices, optimism)
+        policy, values = prior.plan(goals, model.costs(ending=1.0), prices, optimism, need.of_states)
         if policy[s] < 0:
             self._by_prior = False
             return None
         N = model.visits
-        hidden = not model.is_discovered[goals].any()  # looking for them, every visit changes what is expected
-        return Attempt(policy, goals, N.copy() if hidden else N + np.maximum(N, 1), UNLIMITED)
+        hidden = not prior.found[goals].any()  # looking for them, every visit changes what is expected
+        return Attempt(policy, goals, N.copy() if hidden else N + np.maximum(N, 1), UNLIMITED), float(values[s])
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:
