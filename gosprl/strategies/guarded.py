@@ -86,6 +86,8 @@ class Guarded(Strategy):
         Width multiplier of the practical plan's sets.
     fluid
         Whether the practical plan prices goals by the fluid program; None: if there are at most 500 states.
+    prior
+        Whether the practical plan uses the learnt prior where it leads; None: if there are at most 500 states.
     """
 
     delta: float = 0.1
@@ -96,6 +98,7 @@ class Guarded(Strategy):
     kappa: float = 1.0
     practical_scale: float = 0.01
     fluid: bool | None = None
+    prior: bool | None = None
 
     def __post_init__(self) -> None:
         _checks.positive("kappa", self.kappa)
@@ -122,6 +125,7 @@ class Guarded(Strategy):
             successors=self.successors,
             dynamics=self.dynamics,
             fluid=self.fluid,
+            prior=self.prior,
         )
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "GuardedPlanner":

@@ -16,6 +16,10 @@ The program is solved for the current counts; the mass of unseen successors in e
 solved again after a part of the steps that it predicts. With more than FLUID_STATES states there is no program, only
 shortest paths, planned around the current state (`gosprl.planning.focus`).
 
+In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
+refute. So while the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it expects instead. Then
+prices count in proportion to the optimism: at one sample a pair there are none.
+
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
 
@@ -34,13 +38,14 @@ from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.fluid import Flow, solve, solve_model
+from gosprl.planning.prior import Prior
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
 from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.reach import Reach
 
-FLUID_STATES = 500
+FLUID_STATES = PRIOR_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 
@@ -84,6 +89,8 @@ class Practical(Strategy):
         Give up each state whose optimistic distance, in unscaled sets of level delta, exceeds it.
     fluid
         Whether to price goals by the fluid program; None: if there are at most 500 states.
+    prior
+        Whether to plan with the learnt prior where it leads; None: if there are at most 500 states.
     """
 
     delta: float = 0.1
@@ -92,14 +99,16 @@ class Practical(Strategy):
     dynamics: TabularMDP | None = None
     reach: float | None = None
     fluid: bool | None = None
+    prior: bool | None = None
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         _checks.positive("scale", self.scale)
         self.paths()
         self.certified()
-        if self.fluid not in (None, True, False):
-            raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
+        for name, value in (("fluid", self.fluid), ("prior", self.prior)):
+            if value not in (None, True, False):
+                raise InputError(f"{name}: expected True, False or None (up to {FLUID_STATES} states), got {value!r}")
 
     def paths(self) -> Gosprl:
         """Return the options of the shortest paths that the walk takes."""
@@ -143,6 +152,8 @@ class PracticalPlanner(Planner):
         self.programs = 0  # solved so far
         self._paths = GosprlPlanner(options.paths(), model, need, rng)
         self._reach = reach
+        self._prior = Prior(model) if self._may_have_prior() else None
+        self._by_prior = False  # whether the prior made the last plan
         self._plan: Attempt | None = None
         self._new_arrays()
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
@@ -156,8 +167,15 @@ class PracticalPlanner(Planner):
         # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
+    def _may_have_prior(self) -> bool:
+        use, model = self.options.prior, self.model
+        if use is None:
+            use = model.rows.num_states <= PRIOR_STATES
+        return use and self.options.dynamics is None and Prior.is_possible(model)
+
     def resize(self) -> None:
         """Make arrays anew, and plan again."""
+        self._prior = None if self._prior is None else self._prior.resized()
         self._plan, self._basis = None, None
         self._again = -np.inf if self._paths.prices is not None else self._again  # prices of fewer states
         self._paths.prices = None
@@ -168,8 +186,13 @@ class PracticalPlanner(Planner):
 
     def remember(self) -> dict[str, Any]:
         """Return numbers of work and what was given up; paths and prices are planned anew."""
-        reach = None if self._reach is None else self._reach.remember()
-        return {"programs": self.programs, "warned": self._warned, "paths": self._paths.remember(), "reach": reach}
+        return {
+            "programs": self.programs,
+            "warned": self._warned,
+            "paths": self._paths.remember(),
+            "reach": None if self._reach is None else self._reach.remember(),
+            "prior": None if self._prior is None else self._prior.remember(),
+        }
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Go on after the planner that remembered this."""
@@ -177,6 +200,8 @@ class PracticalPlanner(Planner):
         self._paths.recall(memory["paths"])
         if self._reach is not None:
             self._reach.recall(memory["reach"])
+        if self._prior is not None:
+            self._prior.recall(memory["prior"])
 
     @property
     def may_give_up(self) -> bool:
@@ -192,7 +217,9 @@ class PracticalPlanner(Planner):
     @property
     def work(self) -> dict[str, float]:
         """The work of planning the paths, and the number of programs solved."""
-        return {**self._paths.work, "programs": self.programs}
+        paths = self._paths.work
+        plans = paths["plans"] + (0 if self._prior is None else self._prior.plans)
+        return {**paths, "plans": plans, "programs": self.programs}
 
     @property
     def given_up(self) -> dict[int, str]:
@@ -221,13 +248,46 @@ class PracticalPlanner(Planner):
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
         reach = self._reach
+        planned, value = self._expected_plan(s, t) or self._optimistic_plan(s, t)
+        if reach is None or isinstance(planned, GivenUp) or value <= reach.limit:
+            return planned
+        # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
+        if self._by_prior and self._optimistic_plan(s, t)[1] <= reach.limit:
+            return planned
+        return GivenUp(self.need.waived) if reach.all_beyond(s, t) else planned
+
+    def _optimistic_plan(self, s: int, t: int) -> tuple[Attempt | GivenUp, float]:
+        """Return (a plan in the scaled sets, its value)."""
         self._price(s, t)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
-        if reach is None or isinstance(planned, GivenUp) or self._paths.value <= reach.limit:
-            return planned
-        # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
-        return GivenUp(self.need.waived) if reach.all_beyond(s, t) else planned
+        return planned, self._paths.value
+
+    def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
+        """Return (a plan with the learnt prior, its value); None if the prior does not lead, or has no path."""
+        prior, need, model = self._prior, self.need, self.model
+        self._by_prior = False
+        if prior is None:
+            return None
+        goals = need.unmet_items > 0
+        prior.update()
+        if not prior.leads(goals):
+            return None
+        self._by_prior = True
+        missing = float(need.missing)
+        optimism = 1 - float(need.unmet_items.sum()) / missing if missing > 0 else 0.0
+        prices = None
+        if optimism > 0:
+            self._price(s, t)
+            if self._paths.prices is not None:
+                prices = optimism * (self._paths.prices - self._paths.prices[goals].min())
+        policy, values = prior.plan(goals, model.costs(ending=1.0), prices, optimism, need.of_states)
+        if policy[s] < 0:
+            self._by_prior = False
+            return None
+        N = model.visits
+        hidden = not prior.found[goals].any()  # looking for them, every visit changes what is expected
+        return Attempt(policy, goals, N.copy() if hidden else N + np.maximum(N, 1), UNLIMITED), float(values[s])
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:
@@ -280,5 +340,6 @@ class PracticalPlanner(Planner):
             return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:
             return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
-        escape = np.where(model.enabled, self._paths.unseen(), 0.0)
+        unseen = self._prior.unseen() if self._by_prior and self._prior is not None else self._paths.unseen()
+        escape = np.where(model.enabled, unseen, 0.0)
         return solve_model(model, pair, state, s, escape, basis=self._basis)

@@ -61,7 +61,7 @@ class Untouched(Tabular):
     [
         ({"strategy": "greedy"}, "strategy: 'greedy' is not known; known are .*gosprl.*random"),
         ({"strategy": 3}, "strategy: expected a name, one of .*gosprl.*random.*, got 3"),
-        ({"alpha": 1}, "alpha: not an option of strategy 'guarded', which takes delta, confidence, .*kappa.*fluid$"),
+        ({"alpha": 1}, "alpha: not an option of strategy 'guarded', which takes delta, confidence, .*kappa.*prior$"),
         ({"scale": 0.1}, "scale: not an option of strategy 'guarded', .*; scale is an option of gosprl, practical, "),
         ({"strategy": "random", "delta": 0.1}, "delta: not an option of strategy 'random', which takes no options"),
         ({"strategy": Gosprl(), "delta": 0.1}, "delta: a strategy object was given, which has its options already"),

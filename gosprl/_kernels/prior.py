@@ -1,0 +1,353 @@
+"""The learnt prior (`gosprl.planning.prior`): learning from successors that were new to their row, and planning."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl._kernels._jit import jit
+from gosprl._kernels.constants import DEAD
+
+# experts: where a new successor may come from
+SELF, SIBLING, BEFORE, STEP, ANY_STEP, POPULAR, KNOWN, UNKNOWN, EXPERTS = range(9)
+COMMON = 8  # steps of an action that are told apart when planning: the most frequent ones
+NEAR = 16  # predecessors of a state that are remembered
+BUCKETS, EXACT = 96, 20  # of numbers of visits: see `first_of`
+STATES, EVENTS, PLACES = range(3)  # in `Learnt.scalars`
+LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
+
+
+class Learnt(NamedTuple):
+    """What is known of new successors: S states of which the first F have numbers of their own, R rows, A actions."""
+
+    weight: NDArray[np.float64]  # [EXPERTS] number of new successors that each one explains
+    taken: NDArray[np.int64]  # [R] successors of the row that were learnt from
+    visited: NDArray[np.int64]  # [R] visits that were learnt from
+    found: NDArray[np.bool_]  # [S] whether a row led to the state, or from there
+    into: NDArray[np.int64]  # [S] number of rows that led to the state
+    head: NDArray[np.int64]  # [S] first place in the list of its predecessors; -1: none
+    before: NDArray[np.int64]  # [NEAR S] predecessor at a place
+    next: NDArray[np.int64]  # [NEAR S] the next place of the same list; -1: none
+    steps: NDArray[np.int64]  # [A + 1, 2 F - 1] how often a new successor was so far away; last: for any action
+    common: NDArray[np.int64]  # [A + 1, COMMON] the most frequent steps
+    times: NDArray[np.int64]  # [A + 1, COMMON] how often they were made; 0: no step
+    total: NDArray[np.int64]  # [A + 1] sum of `steps`
+    new: NDArray[np.float64]  # [A] successors that were new at a second or later visit
+    repeats: NDArray[np.float64]  # [A, BUCKETS] visits, by the number of earlier visits
+    concentration: NDArray[np.float64]  # [A + 1] c of each action; last: of all together
+    scalars: NDArray[np.int64]  # [3] STATES that a row led to, EVENTS (new successors), PLACES in use
+
+
+class Layout(NamedTuple):
+    """The rows that can be taken, and what is known of their states."""
+
+    ptr: NDArray[np.int64]  # [S + 1] rows of each state
+    state: NDArray[np.int64]  # [R]
+    action: NDArray[np.int64]  # [R]
+    enabled: NDArray[np.bool_]  # [R]
+    certain: NDArray[np.bool_]  # [R] the row leads to the reset
+    terminal: NDArray[np.bool_]  # [S] nothing is learnt from its rows
+    exists: NDArray[np.bool_]  # [S]
+
+
+@jit
+def first_of(bucket):
+    """Return the least number of visits in a bucket: each number up to EXACT has its own, then two share a doubling."""
+    if bucket <= EXACT:
+        return bucket
+    doublings, half = (bucket - EXACT) // 2, (bucket - EXACT) % 2
+    return (EXACT << doublings) + half * (EXACT << doublings) // 2
+
+
+@jit
+def note_visits(repeats, begin, end):
+    """Count visits begin, ..., end - 1 of a row: each by the number of those before it."""
+    bucket = 0
+    while bucket + 1 < BUCKETS and first_of(bucket + 1) <= begin:
+        bucket += 1
+    while begin < end:
+        until = min(end, first_of(bucket + 1)) if bucket + 1 < BUCKETS else end
+        repeats[bucket] += until - begin
+        begin = until
+        bucket += 1
+
+
+@jit
+def note_step(learnt, kind, step, shift):
+    """Count a step of an action (or of any, the last kind), and keep the list of the most frequent ones."""
+    learnt.steps[kind, step + shift] += 1
+    learnt.total[kind] += 1
+    number, rarest = learnt.steps[kind, step + shift], 0
+    for k in range(COMMON):
+        if learnt.times[kind, k] > 0 and learnt.common[kind, k] == step:
+            learnt.times[kind, k] = number
+            return
+        if learnt.times[kind, k] < learnt.times[kind, rarest]:
+            rarest = k
+    if number > learnt.times[kind, rarest]:
+        learnt.common[kind, rarest], learnt.times[kind, rarest] = step, number
+
+
+@jit
+def note_before(learnt, s, t):
+    """Remember that s leads to t."""
+    at, number = learnt.head[t], 0
+    while at >= 0:
+        if learnt.before[at] == s:
+            return
+        number += 1
+        at = learnt.next[at]
+    if number < NEAR:
+        place = learnt.scalars[PLACES]
+        learnt.before[place], learnt.next[place], learnt.head[t] = s, learnt.head[t], place
+        learnt.scalars[PLACES] = place + 1
+
+
+@jit
+def judge(learnt, counts, layout, row, t, shift, chance):
+    """Write the probability that each expert gave to the new successor t of a row."""
+    s, a, A = layout.state[row], layout.action[row], len(learnt.new)
+    for k in range(EXPERTS):
+        chance[k] = 0.0
+    if t == s:
+        chance[SELF] = 1.0
+    number, right = 0, 0
+    for other in range(layout.ptr[s], layout.ptr[s + 1]):
+        if other != row:
+            for j in range(counts.start[other], counts.start[other] + learnt.taken[other]):
+                if counts.succ[j] != s:
+                    number += 1
+                    right += counts.succ[j] == t
+    if number > 0:
+        chance[SIBLING] = right / number
+    at, number, right = learnt.head[s], 0, 0
+    while at >= 0:
+        number += 1
+        right += learnt.before[at] == t
+        at = learnt.next[at]
+    if number > 0:
+        chance[BEFORE] = right / number
+    if s <= shift and t <= shift:
+        chance[STEP] = learnt.steps[a, t - s + shift] / (learnt.total[a] + 1.0)
+        chance[ANY_STEP] = learnt.steps[A, t - s + shift] / (learnt.total[A] + 1.0)
+    chance[POPULAR] = learnt.into[t] / (learnt.scalars[EVENTS] + 1.0)
+    if learnt.into[t] == 0 and t != s:
+        chance[UNKNOWN] = 1.0 / max(1, shift + 1 - learnt.scalars[STATES])
+    else:
+        chance[KNOWN] = 1.0 / max(1, learnt.scalars[STATES])
+
+
+@jit
+def credit(learnt, chance):
+    """Divide a new successor among the experts, by weight and chance."""
+    total = 0.0
+    for k in range(EXPERTS):
+        total += learnt.weight[k] * chance[k]
+    if total > 0:
+        for k in range(EXPERTS):
+            chance[k] = learnt.weight[k] * chance[k] / total
+        for k in range(EXPERTS):
+            learnt.weight[k] += chance[k]
+
+
+@jit
+def learn(learnt, counts, layout, rows, judging, chance):
+    """Learn from what is new in `rows`, which were changed last to first; `judging`: experts are credited."""
+    shift, A = (learnt.steps.shape[1] - 1) // 2, len(learnt.new)
+    for i in range(len(rows) - 1, -1, -1):
+        row = rows[i]
+        s, a = layout.state[row], layout.action[row]
+        if layout.terminal[s] or layout.certain[row]:
+            continue
+        for j in range(counts.start[row] + learnt.taken[row], counts.start[row] + counts.length[row]):
+            t = counts.succ[j]
+            if judging:
+                judge(learnt, counts, layout, row, t, shift, chance)
+                credit(learnt, chance)
+            if s <= shift and t <= shift:
+                note_step(learnt, a, t - s, shift)
+                note_step(learnt, A, t - s, shift)
+            if learnt.into[t] == 0:
+                learnt.scalars[STATES] += 1
+            learnt.into[t] += 1
+            learnt.found[s] = learnt.found[t] = True
+            learnt.scalars[EVENTS] += 1
+            if t != s:
+                note_before(learnt, s, t)
+            if learnt.taken[row] > 0:
+                learnt.new[a] += 1
+            learnt.taken[row] += 1
+        note_visits(learnt.repeats[a], max(learnt.visited[row], 1), counts.visits[row])
+        learnt.visited[row] = counts.visits[row]
+
+
+@jit
+def expected_new(repeats, c):
+    """Return the sum of 1 / (n + c) over visits, n the number of those before it: c times as many are new."""
+    total = 0.0
+    for bucket in range(1, BUCKETS - 1):
+        if repeats[bucket] > 0:
+            total += repeats[bucket] / (0.5 * (first_of(bucket) + first_of(bucket + 1) - 1) + c)
+    return total
+
+
+@jit
+def concentrate(learnt, rounds, pseudo, first):
+    """Improve the concentrations: c times `expected_new` is the number of new successors.
+
+    All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all.
+    """
+    c, A = learnt.concentration, len(learnt.new)
+    for _ in range(rounds):
+        new, expected = pseudo * first, pseudo
+        for a in range(A):
+            new += learnt.new[a]
+            expected += expected_new(learnt.repeats[a], c[A])
+        c[A] = min(max(new / expected, LEAST_C), LARGEST_C)
+    for a in range(A):
+        for _ in range(rounds):
+            expected = expected_new(learnt.repeats[a], c[a]) + pseudo / c[A]
+            c[a] = min(max((learnt.new[a] + pseudo) / expected, LEAST_C), LARGEST_C)
+
+
+@jit
+def overview(learnt, layout, goal, v, optimism, out):
+    """Write the values of successors that are popular, known and unknown: out [3]."""
+    S, least, least_unknown = len(v), DEAD, DEAD
+    popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for s in range(S):
+        if layout.exists[s]:
+            if learnt.found[s]:
+                known += v[s]
+                number += 1
+                if goal[s]:
+                    least = min(least, v[s])
+            else:
+                unknown += v[s]
+                others += 1
+                if goal[s]:
+                    least_unknown = min(least_unknown, v[s])
+            popular += learnt.into[s] * v[s]
+            into += learnt.into[s]
+    least, least_unknown = min(least, least_unknown), least_unknown if least_unknown < DEAD else least
+    out[0] = popular / into if into > 0 else 0.0
+    out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
+    out[2] = optimism * least_unknown + (1 - optimism) * unknown / others if others > 0 else out[1]
+
+
+@jit
+def nearby(learnt, counts, layout, v, s):
+    """Return the least value among successors and predecessors of s; DEAD if none are known."""
+    least = DEAD
+    for row in range(layout.ptr[s], layout.ptr[s + 1]):
+        for j in range(counts.start[row], counts.start[row] + counts.length[row]):
+            if counts.succ[j] != s:
+                least = min(least, v[counts.succ[j]])
+    at = learnt.head[s]
+    while at >= 0:
+        least = min(least, v[learnt.before[at]])
+        at = learnt.next[at]
+    return least
+
+
+@jit
+def stepped(learnt, layout, v, s, kind, shift, out):
+    """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
+
+    Steps to states that do not exist do not count. If no step is left, the part that stays is -1.
+    """
+    moved, value, stayed = 0.0, 0.0, 0.0
+    if s <= shift:
+        for k in range(COMMON):
+            t = s + learnt.common[kind, k]
+            if learnt.times[kind, k] > 0 and t >= 0 and t <= shift and layout.exists[t]:
+                if t == s:
+                    stayed += learnt.times[kind, k]
+                else:
+                    moved += learnt.times[kind, k]
+                    value += learnt.times[kind, k] * v[t]
+    total = moved + stayed
+    out[0] = value / total if total > 0 else 0.0
+    out[1] = stayed / total if total > 0 else -1.0
+
+
+@jit
+def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step):
+    """Return (value, row) of the best row of a state: DEAD, -1 if there is none.
+
+    A row's law is (N p_hat + c base) / (N + c). `parts` [EXPERTS] are the weights of the base, `means` [3] the values
+    of successors that are popular, known and unknown.
+    """
+    shift, A = (learnt.steps.shape[1] - 1) // 2, len(learnt.new)
+    near = nearby(learnt, counts, layout, v, s)
+    stepped(learnt, layout, v, s, A, shift, any_step)
+    beyond = parts[POPULAR] * means[0] + parts[KNOWN] * means[1] + parts[UNKNOWN] * means[2]
+    value, best = DEAD, -1
+    for row in range(layout.ptr[s], layout.ptr[s + 1]):
+        if not layout.enabled[row]:
+            continue
+        if layout.certain[row]:
+            total, stays, rest = 1.0, 0.0, v[reset]
+        else:
+            total, stays, rest = float(counts.visits[row]), 0.0, 0.0
+            for j in range(counts.start[row], counts.start[row] + counts.length[row]):
+                if counts.succ[j] == s:
+                    stays += counts.number[j]
+                else:
+                    rest += counts.number[j] * v[counts.succ[j]]
+            if not layout.terminal[s]:
+                c = learnt.concentration[layout.action[row]] if total > 0 else 1.0
+                base, kept = beyond, parts[SELF]
+                if near < DEAD:
+                    base += (parts[SIBLING] + parts[BEFORE]) * near
+                else:
+                    kept += parts[SIBLING] + parts[BEFORE]
+                if any_step[1] < 0:
+                    base += parts[ANY_STEP] * means[0]
+                else:
+                    base += parts[ANY_STEP] * any_step[0]
+                    kept += parts[ANY_STEP] * any_step[1]
+                stepped(learnt, layout, v, s, layout.action[row], shift, step)
+                if step[1] < 0:
+                    base += parts[STEP] * means[0]
+                else:
+                    base += parts[STEP] * step[0]
+                    kept += parts[STEP] * step[1]
+                total, stays, rest = total + c, stays + c * kept, rest + c * base
+        if total - stays > 1e-9 * total:
+            q = (cost[row] * total + rest) / (total - stays)
+            if q < value - 1e-9:
+                value, best = q, row
+    return value, best
+
+
+@jit
+def settle(
+    learnt, counts, layout, cost, reset, goal, v, policy, order, parts, optimism, sweeps, precision, through, scratch
+):
+    """Solve the shortest paths to the goals, whose values are in v; v is improved from what it is, `policy` written.
+
+    Sweeps go through `order` and back until no value changes by more than `precision`, relative to 1 + value. Returns
+    their number. `through`: goals get rows as well, to walk on from there. `scratch` [7].
+    """
+    number = sweeps
+    means, step, any_step = scratch[:3], scratch[3:5], scratch[5:7]
+    for sweep in range(sweeps):
+        overview(learnt, layout, goal, v, optimism, means)
+        change = 0.0
+        for i in range(len(order)):
+            s = order[i] if sweep % 2 == 0 else order[len(order) - 1 - i]
+            if goal[s] or not layout.exists[s]:
+                continue
+            value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)
+            if row >= 0:
+                change = max(change, abs(value - v[s]) / (1.0 + value))
+                v[s], policy[s] = value, row
+        if change <= precision:
+            number = sweep + 1
+            break
+    if through:
+        for s in range(len(goal)):
+            if goal[s] and layout.exists[s]:
+                policy[s] = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)[1]
+    return number

@@ -1,0 +1,195 @@
+"""The learnt prior: what unseen successors are like, by those that were new when they came.
+
+A row (s, a) with N visits and counts C is expected to behave as
+
+    p(s' | s, a) = (C(s') + c_a base(s' | s, a)) / (N + c_a).
+
+The concentration c_a says how often a repeated row leads to a new successor: a visit after n others does with
+probability c_a / (n + c_a). It is the number for which as many were expected as came. Actions that never bring anything
+new get a small one, so nobody tests them again.
+
+The base says where the new successor is. It is a mixture of experts: the state itself; successors of its other actions;
+its predecessors; a step s' - s that this action, or any action, often makes; a state that many rows lead to; any known
+state; any unknown state. Weights are learnt online: each new successor is divided among the experts by the
+probabilities that they gave it, before they learn from it (EM with one pass). Steps are differences of the numbers that
+the system gives its states, never of the order of discovery.
+
+A plan is optimistic where that costs little: the mass of successors and predecessors goes to the best of them. What is
+expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
+of the mean: at one sample a pair, nobody hopes for a shortcut from everywhere.
+
+The prior has to earn its use on every system (`leads`): steps must explain a part of what was new, otherwise numbers
+mean nothing here, and the rows that a plan walks over must not be known well already.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.model.empirical import EmpiricalModel
+
+if TYPE_CHECKING:
+    from gosprl._kernels.prior import Layout
+
+EARNED = 0.2  # part of the new successors that steps have to explain
+UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
+BEGIN, TRUSTED = 0.5, 1.0  # new successors that each expert explains at the beginning; so many for steps
+PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; that of no data
+ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
+
+
+class Prior:
+    """The learnt prior of one run.
+
+    Parameters
+    ----------
+    model
+        The counts; numbers of states are known.
+    """
+
+    def __init__(self, model: EmpiricalModel) -> None:
+        from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, NEAR, STEP, Learnt
+
+        S, R, A, F = model.rows.num_states, len(model.rows), model.num_actions, model.states.fixed
+        weight = np.full(EXPERTS, BEGIN)
+        weight[[STEP, ANY_STEP]] = TRUSTED
+        self._model, self._mark = model, 0
+        self._learnt: Learnt = Learnt(
+            weight=weight,
+            taken=np.zeros(R, dtype=np.int64),
+            visited=np.zeros(R, dtype=np.int64),
+            found=np.zeros(S, dtype=bool),
+            into=np.zeros(S, dtype=np.int64),
+            head=np.full(S, -1),
+            before=np.zeros(NEAR * S, dtype=np.int64),
+            next=np.zeros(NEAR * S, dtype=np.int64),
+            steps=np.zeros((A + 1, 2 * F - 1), dtype=np.int64),
+            common=np.zeros((A + 1, COMMON), dtype=np.int64),
+            times=np.zeros((A + 1, COMMON), dtype=np.int64),
+            total=np.zeros(A + 1, dtype=np.int64),
+            new=np.zeros(A),
+            repeats=np.zeros((A, BUCKETS)),
+            concentration=np.full(A + 1, FIRST),
+            scalars=np.zeros(3, dtype=np.int64),
+        )
+        self._v, self._policy, self._chance = np.zeros(S), np.full(S, -1), np.zeros(EXPERTS)
+        self._scratch = np.zeros(7)
+        self.plans = 0
+
+    @staticmethod
+    def is_possible(model: EmpiricalModel) -> bool:
+        """Whether the states of a model have numbers of their own, and unseen successors are possible."""
+        return model.states.fixed > 1 and not model.closed and model.all_actions
+
+    def update(self, judging: bool = True) -> None:
+        """Learn from what happened since the last call; not `judging`: weights stay what they are."""
+        from gosprl._kernels import prior
+
+        rows = self._model.changed(self._mark)
+        self._mark = self._model.mark()
+        prior.learn(self._learnt, self._model.counts, self._layout(), rows, judging, self._chance)
+        prior.concentrate(self._learnt, ROUNDS, PSEUDO, FIRST)
+
+    def _layout(self) -> "Layout":
+        from gosprl._kernels.prior import Layout
+
+        model, rows = self._model, self._model.rows
+        exists = np.arange(rows.num_states) < max(model.states.fixed, model.states.used)
+        return Layout(rows.ptr, rows.state, rows.action, model.enabled, model.certain, model.terminal, exists)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The part of new successors that each expert explains, [EXPERTS]."""
+        weight = self._learnt.weight
+        parts: NDArray[np.float64] = weight / weight.sum()
+        return parts
+
+    @property
+    def concentration(self) -> NDArray[np.float64]:
+        """The concentration of each action, [A]."""
+        return self._learnt.concentration[:-1].copy()
+
+    def unseen(self) -> NDArray[np.float64]:
+        """Return the mass of unseen successors in each row, [R]; 1 before the first visit."""
+        N, c = self._model.visits, self._learnt.concentration[self._model.rows.action]
+        mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
+        return mass
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which states [S] are known to exist, as far as was learnt."""
+        return self._learnt.found
+
+    def leads(self, goals: NDArray[np.bool_]) -> bool:
+        """Whether a plan to goals [S] should be made with the prior."""
+        from gosprl._kernels.prior import ANY_STEP, STEP
+
+        if self.weights[[STEP, ANY_STEP]].sum() < EARNED:
+            return False
+        model = self._model
+        walked = (model.visits > 0) & model.enabled & ~goals[model.rows.state]
+        return not walked.any() or float(self.unseen()[walked].mean()) >= UNSEEN
+
+    def plan(
+        self,
+        goals: NDArray[np.bool_],
+        cost: NDArray[np.float64],
+        prices: NDArray[np.float64] | None,
+        optimism: float,
+        through: bool,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return (rows [S], values [S]) of shortest paths to goals [S]; both are overwritten by the next plan.
+
+        Parameters
+        ----------
+        goals
+            [S] where paths may end.
+        cost
+            [R] of a step.
+        prices
+            [S] what it costs to end in a goal; None: nothing.
+        optimism
+            From 0 to 1: how much is hoped for from the successors that nothing is known of.
+        through
+            Whether goals get rows as well, to walk on from there.
+        """
+        from gosprl._kernels import prior
+
+        self._v[goals] = 0.0 if prices is None else prices[goals]
+        order = np.argsort(self._v, kind="stable")
+        reset = max(self._model.states.reset, 0)
+        prior.settle(
+            *(self._learnt, self._model.counts, self._layout(), cost, reset, goals, self._v, self._policy, order),
+            *(self.weights, float(optimism), SWEEPS, PRECISION, through, self._scratch),
+        )
+        self.plans += 1
+        return self._policy, self._v
+
+    def remember(self) -> dict[str, Any]:
+        """Return what the counts do not say: weights, concentrations and values."""
+        learnt = self._learnt
+        return {
+            "weight": learnt.weight.tolist(),
+            "concentration": learnt.concentration.tolist(),
+            "values": self._v.tolist(),
+            "plans": self.plans,
+        }
+
+    def resized(self) -> "Prior":
+        """Return the prior for a model that has more states and rows now."""
+        other = Prior(self._model)
+        values = np.zeros(len(other._v))
+        values[: len(self._v)] = self._v
+        other.recall({**self.remember(), "values": values})
+        return other
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Go on after the prior that remembered this; the rest is learnt from the counts."""
+        learnt = self._learnt
+        learnt.weight[:] = memory["weight"]
+        self.update(judging=False)
+        learnt.concentration[:] = memory["concentration"]
+        self._v[:] = memory["values"]
+        self.plans = memory["plans"]

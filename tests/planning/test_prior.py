@@ -1,0 +1,217 @@
+"""The learnt prior: what it learns against counting by hand, what it plans against linear solves and known dynamics."""
+
+from itertools import pairwise
+
+import gymnasium
+import numpy as np
+import pytest
+
+import gosprl
+from gosprl._kernels import ANY_STEP, EXPERTS, SELF, STEP, UNKNOWN, first_of
+from gosprl.envs import make
+from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
+
+CHAIN = 12  # states in a row; action 0 goes to the next one, action 1 stays
+
+
+def model_of(transitions, states=CHAIN, actions=2):
+    model = gosprl.EmpiricalModel(states, actions)
+    for s, a, s_next in transitions:
+        model.update(s, a, s_next)
+    return model
+
+
+def learnt_from(transitions, each=True, **size):
+    """A prior that learnt from transitions: from each when it came, or from all at once."""
+    model = model_of([], **size)
+    prior = Prior(model)
+    for s, a, s_next in transitions:
+        model.update(s, a, s_next)
+        if each:
+            prior.update()
+    prior.update()
+    return prior
+
+
+def shuffled(mdp, seed):
+    """The same system with other numbers for states and, in each state, for actions."""
+    rng, P = np.random.default_rng(seed), dense(mdp)
+    order = np.r_[0, 1 + rng.permutation(len(P) - 1)]
+    P = P[order][:, :, order]
+    return gosprl.TabularMDP(np.stack([each[rng.permutation(len(each))] for each in P]))
+
+
+def dense(mdp):
+    rows = mdp.rows
+    P = np.zeros((rows.num_states, rows.num_actions, rows.num_states))
+    row = np.repeat(np.arange(len(rows)), np.diff(mdp.ptr))
+    np.add.at(P, (rows.state[row], rows.action[row], mdp.succ), mdp.prob)
+    return P
+
+
+def mean_steps(mdp):
+    """Mean steps to one sample of every pair, with the prior and without, over the same 20 seeds."""
+    for prior in (None, False):
+        yield np.mean([gosprl.collect(mdp, 1, seed=seed, prior=prior).steps for seed in range(20)])
+
+
+def test_weights_of_two_new_successors_by_hand():
+    """0 -> 1 explains itself only by an unknown state; 1 -> 2 also by the step that was made before."""
+    prior = learnt_from([(0, 0, 1), (1, 0, 2)])
+    weight = np.full(EXPERTS, BEGIN)
+    weight[[STEP, ANY_STEP]] = TRUSTED
+    weight[UNKNOWN] += 1
+    # now the step +1 was made once in 1 (+ 1) times; 11 of 12 states are unknown; 1 of 1 known ones is 1, not 2
+    chance = {STEP: 0.5, ANY_STEP: 0.5, UNKNOWN: 1 / 11}
+    total = sum(weight[k] * p for k, p in chance.items())
+    for k, p in chance.items():
+        weight[k] += weight[k] * p / total if k != UNKNOWN else (BEGIN + 1) * p / total
+    np.testing.assert_allclose(prior.weights, weight / weight.sum())
+
+
+def test_concentrations_are_those_that_expect_what_came():
+    """Action 0 brings a new successor at every other visit of state 0, action 1 never does."""
+    rng = np.random.default_rng(0)
+    transitions = [(s, 1, s) for s in range(CHAIN) for _ in range(30)]
+    transitions += [(0, 0, t) for t in range(CHAIN) for _ in range(2)]
+    prior = learnt_from([transitions[i] for i in rng.permutation(len(transitions))])
+    for _ in range(200):  # each update improves them
+        prior.update()
+    visits = (np.arange(1, 24), np.tile(np.arange(1, 30), CHAIN))  # before each repeated visit of action 0, and 1
+
+    def expected(action, c):
+        return np.sum(1 / (visits[action] + c))
+
+    together = prior._learnt.concentration[-1]
+    new = CHAIN - 1
+    assert together == pytest.approx(
+        (new + PSEUDO * FIRST) / (expected(0, together) + expected(1, together) + PSEUDO), rel=0.02
+    )
+    for action, number in ((0, new), (1, 0)):
+        c = prior.concentration[action]
+        assert c == pytest.approx((number + PSEUDO) / (expected(action, c) + PSEUDO / together), rel=0.02)
+    assert prior.concentration[0] > 5 * prior.concentration[1]
+
+
+def test_buckets_cover_all_numbers_of_visits():
+    bounds = [first_of(bucket) for bucket in range(90)]
+    assert bounds[:21] == list(range(21))
+    assert all(a < b <= 1.5 * a + 1 for a, b in pairwise(bounds[20:]))
+
+
+def test_the_order_of_learning_at_once_or_step_by_step_leaves_the_same_structure():
+    rng = np.random.default_rng(3)
+    transitions = rng.integers((CHAIN, 2, CHAIN), size=(200, 3)).tolist()
+    one, other = (learnt_from(transitions, each) for each in (True, False))
+    for name in ("taken", "visited", "found", "into", "steps", "total", "new", "repeats", "scalars"):
+        np.testing.assert_array_equal(getattr(one._learnt, name), getattr(other._learnt, name))
+
+
+def test_known_rows_are_planned_like_the_frequencies():
+    """Many visits of a random system: the values solve the linear equations of its frequencies."""
+    rng, S = np.random.default_rng(1), 6
+    P = rng.dirichlet(np.ones(S), size=(S, 1))
+    model, N = gosprl.EmpiricalModel(S, 1), 40_000
+    for s in range(S):
+        model.update(np.full(N, s), np.zeros(N, dtype=int), rng.choice(S, size=N, p=P[s, 0]))
+    prior = Prior(model)
+    prior.update()
+    goals = np.arange(S) == 2
+    policy, values = prior.plan(goals, np.ones(S), None, 0.0, False)
+    p = model.dense()[:, 0]
+    others = np.flatnonzero(~goals)
+    truth = np.linalg.solve(np.eye(S - 1) - p[np.ix_(others, others)], np.ones(S - 1))
+    np.testing.assert_allclose(values[others], truth, rtol=0.01)
+    assert values[2] == 0
+    np.testing.assert_array_equal(policy[others], others)
+
+
+def test_steps_lead_to_states_that_were_never_seen():
+    """A chain walked half: the way to its end is expected to go on, by the action that led on so far."""
+    prior = learnt_from([(s, 0, s + 1) for s in range(6)] + [(s, 1, s) for s in range(7)] * 2)
+    goals = np.arange(CHAIN) == CHAIN - 1
+    policy, values = prior.plan(goals, np.ones(2 * CHAIN), None, 0.0, False)
+    assert np.all(policy[: CHAIN - 1] == 2 * np.arange(CHAIN - 1))
+    assert np.all(np.diff(values) < 0)
+    assert prior.weights[STEP] > prior.weights[SELF]
+
+
+def test_prices_move_the_plan_to_another_goal():
+    prior = learnt_from([(s, 0, s + 1) for s in range(CHAIN - 1)] * 50 + [(s, 1, s - 1) for s in range(1, CHAIN)] * 50)
+    goals = np.isin(np.arange(CHAIN), (0, CHAIN - 1))
+    cost = np.ones(2 * CHAIN)
+    nearest = prior.plan(goals, cost, None, 0.0, False)[0].copy()
+    assert (nearest[4], nearest[7]) == (9, 14)
+    prices = np.where(np.arange(CHAIN) == 0, 8.0, 0.0)
+    assert prior.plan(goals, cost, prices, 0.0, False)[0][4] == 8
+
+
+@pytest.mark.parametrize("name", ["four_room43", "riverswim20", "cliff48"])
+def test_numbers_must_mean_something(name):
+    """The prior leads on a system whose numbers are places, and loses its lead where they were shuffled."""
+    parts = []
+    for mdp in (make(name), shuffled(make(name), 5)):
+        rng, s, model = np.random.default_rng(0), 0, gosprl.EmpiricalModel(mdp.rows.num_states, mdp.rows.num_actions)
+        prior = Prior(model)
+        for _ in range(3000):
+            a = int(rng.integers(mdp.rows.num_actions))
+            succ, p = mdp.p(s, a)
+            s_next = int(rng.choice(succ, p=p))
+            model.update(s, a, s_next)
+            prior.update()
+            s = s_next
+        parts.append(prior.weights[[STEP, ANY_STEP]].sum())
+    assert parts[0] > 1.5 * EARNED
+    assert parts[1] < 0.7 * EARNED
+
+
+def test_with_shuffled_numbers_runs_are_those_without_a_prior():
+    mdp = shuffled(make("four_room43"), 5)
+    steps = [
+        [gosprl.collect(mdp, 1, seed=seed, **options).steps for seed in range(20)] for options in ({}, {"prior": False})
+    ]
+    assert np.mean(steps[0]) < 1.05 * np.mean(steps[1])
+
+
+def test_one_sample_of_every_pair_takes_far_fewer_steps():
+    """Means over 20 seeds: 1.83 and 5.1 of the limit on riverswim20 when it was built; half would be met by chance
+    with a probability far below 1e-6."""
+    mdp = make("riverswim20")
+    steps = [
+        [gosprl.collect(mdp, 1, seed=seed, **options).steps for seed in range(20)] for options in ({}, {"prior": False})
+    ]
+    assert np.mean(steps[0]) < 0.6 * np.mean(steps[1])
+
+
+def test_where_rows_are_known_nothing_changes():
+    mdp = make("four_room43")
+    with_prior, without = (gosprl.collect(mdp, 100, seed=0, prior=p) for p in (None, False))
+    # the first steps may differ; once every row was visited often, sets and prices plan as before
+    assert with_prior.met
+    assert abs(with_prior.steps - without.steps) < 0.01 * without.steps
+
+
+def test_a_prior_is_remembered():
+    prior = learnt_from([(s, s % 2, (s * 5 + 3) % CHAIN) for s in range(CHAIN)] * 3)
+    goals = np.arange(CHAIN) == 4
+    prior.plan(goals, np.ones(2 * CHAIN), None, 0.5, False)
+    other = Prior(prior._model)
+    other.recall(prior.remember())
+    for name in ("weight", "concentration", "taken", "into", "steps", "repeats"):
+        np.testing.assert_array_equal(getattr(prior._learnt, name), getattr(other._learnt, name))
+    one, two = (each.plan(goals, np.ones(2 * CHAIN), None, 0.5, False) for each in (prior, other))
+    np.testing.assert_array_equal(one[0], two[0])
+    np.testing.assert_array_equal(one[1], two[1])
+
+
+def test_endings_and_resets_are_walked_through():
+    """An environment whose episodes end: the run meets its need with the prior, as without."""
+    env = gymnasium.make("FrozenLake-v1")
+    for prior in (True, False):
+        assert gosprl.collect(env, 2, seed=1, max_steps=50_000, prior=prior).met
+
+
+@pytest.mark.parametrize("value", ["yes", 2, 0.5])
+def test_the_option_is_checked(value):
+    with pytest.raises(gosprl.InputError, match="prior: expected True, False or None"):
+        gosprl.collect(make("riverswim6"), 1, prior=value)
