@@ -34,10 +34,14 @@ def one(job):
 
 def many(domain, options, runs, *, told=None, need=10, max_steps=None, first=0):
     """`Runs` for seeds first, first + 1, ...; `told`: "dynamics" or "successors", what the strategy knows."""
-    jobs = [(domain, told, options, seed, need, max_steps) for seed in range(first, first + runs)]
+    return all_runs([(domain, told, options, seed, need, max_steps) for seed in range(first, first + runs)])
+
+
+def all_runs(jobs):
+    """`Runs` of the jobs that `one` takes, in their order."""
     one(jobs[0])  # compile before the workers start
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(one, jobs, chunksize=max(1, runs // 64)))
+        answers = list(pool.map(one, jobs, chunksize=max(1, len(jobs) // 64)))
     return Runs(*map(np.array, zip(*answers, strict=True)))
 
 

@@ -914,7 +914,6 @@ _MASKS = "actions that a state does not offer are no rows"
 _ONE_BY_ONE = (
     "a state beyond reach is given up at once, not when all others are met: there is one goal less from then on"
 )
-_PRIOR = "the practical plan expects of unseen successors what the learnt prior says"
 _DISCOVERED = "the guarantee says that it is about the states discovered; resets after truncations count"
 
 
@@ -936,15 +935,12 @@ def _exceptions():
             elif "toy3" in words:
                 out[name] = _MASKS
             elif {"states", "pairs", "changing"} & set(words) or words[0] == "random":
-                pass  # they speak of states that are known, or promise nothing
+                continue  # they speak of states that are known, or promise nothing
             elif words[0] in ("guarded", "gosprl") or "cut after 7" in words:
                 out[name] = _DISCOVERED
-        if name not in out and (words[0] in PLANNED or group in PLANNED):
-            out[name] = _PRIOR
     return out
 
 
-PLANNED = ("guarded", "practical", "applications")  # strategies, and groups of cases that use them
 PLANS_AGAIN = {
     "ask and tell: guarded, successors, teleports, observed, seed 0",
     "ask and tell: gosprl, successors, teleports, observed, seed 0",

@@ -87,7 +87,7 @@ class Guarded(Strategy):
     fluid
         Whether the practical plan prices goals by the fluid program; None: if there are at most 500 states.
     prior
-        Whether the practical plan uses the learnt prior where it leads; None: if there are at most 500 states.
+        Whether the practical plan uses the learnt prior where it leads (`gosprl.planning.prior`).
     """
 
     delta: float = 0.1
@@ -98,7 +98,7 @@ class Guarded(Strategy):
     kappa: float = 1.0
     practical_scale: float = 0.01
     fluid: bool | None = None
-    prior: bool | None = None
+    prior: bool = False
 
     def __post_init__(self) -> None:
         _checks.positive("kappa", self.kappa)

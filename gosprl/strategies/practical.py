@@ -17,8 +17,8 @@ solved again after a part of the steps that it predicts. With more than FLUID_ST
 shortest paths, planned around the current state (`gosprl.planning.focus`).
 
 In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
-refute. So while the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it expects instead. Then
-prices count in proportion to the optimism: at one sample a pair there are none.
+refute. With the option `prior`, while the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it
+expects instead. Then prices count in proportion to the optimism: at one sample a pair there are none.
 
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
@@ -45,7 +45,7 @@ from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
 from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.reach import Reach
 
-FLUID_STATES = PRIOR_STATES = 500
+FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 
@@ -90,7 +90,7 @@ class Practical(Strategy):
     fluid
         Whether to price goals by the fluid program; None: if there are at most 500 states.
     prior
-        Whether to plan with the learnt prior where it leads; None: if there are at most 500 states.
+        Whether to plan with the learnt prior where it leads; every plan takes time in proportion to the states.
     """
 
     delta: float = 0.1
@@ -99,16 +99,17 @@ class Practical(Strategy):
     dynamics: TabularMDP | None = None
     reach: float | None = None
     fluid: bool | None = None
-    prior: bool | None = None
+    prior: bool = False
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         _checks.positive("scale", self.scale)
         self.paths()
         self.certified()
-        for name, value in (("fluid", self.fluid), ("prior", self.prior)):
-            if value not in (None, True, False):
-                raise InputError(f"{name}: expected True, False or None (up to {FLUID_STATES} states), got {value!r}")
+        if self.fluid not in (None, True, False):
+            raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
+        if self.prior not in (True, False):
+            raise InputError(f"prior: expected True or False, got {self.prior!r}")
 
     def paths(self) -> Gosprl:
         """Return the options of the shortest paths that the walk takes."""
@@ -168,10 +169,7 @@ class PracticalPlanner(Planner):
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
     def _may_have_prior(self) -> bool:
-        use, model = self.options.prior, self.model
-        if use is None:
-            use = model.rows.num_states <= PRIOR_STATES
-        return use and self.options.dynamics is None and Prior.is_possible(model)
+        return self.options.prior and self.options.dynamics is None and Prior.is_possible(self.model)
 
     def resize(self) -> None:
         """Make arrays anew, and plan again."""

@@ -5,11 +5,15 @@ from itertools import pairwise
 import gymnasium
 import numpy as np
 import pytest
+from kinds import NEEDS, SYSTEMS, collector_of
+from test_conformance import bits
 
 import gosprl
 from gosprl._kernels import ANY_STEP, EXPERTS, SELF, STEP, UNKNOWN, first_of
+from gosprl.collecting import collector as collecting
 from gosprl.envs import make
 from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
+from gosprl.strategies import Guarded
 
 CHAIN = 12  # states in a row; action 0 goes to the next one, action 1 stays
 
@@ -51,7 +55,7 @@ def dense(mdp):
 
 def mean_steps(mdp):
     """Mean steps to one sample of every pair, with the prior and without, over the same 20 seeds."""
-    for prior in (None, False):
+    for prior in (True, False):
         yield np.mean([gosprl.collect(mdp, 1, seed=seed, prior=prior).steps for seed in range(20)])
 
 
@@ -165,27 +169,19 @@ def test_numbers_must_mean_something(name):
     assert parts[1] < 0.7 * EARNED
 
 
-def test_with_shuffled_numbers_runs_are_those_without_a_prior():
-    mdp = shuffled(make("four_room43"), 5)
-    steps = [
-        [gosprl.collect(mdp, 1, seed=seed, **options).steps for seed in range(20)] for options in ({}, {"prior": False})
-    ]
-    assert np.mean(steps[0]) < 1.05 * np.mean(steps[1])
+def test_with_shuffled_numbers_runs_are_hardly_longer():
+    with_prior, without = mean_steps(shuffled(make("four_room43"), 5))
+    assert with_prior < 1.05 * without
 
 
 def test_one_sample_of_every_pair_takes_far_fewer_steps():
-    """Means over 20 seeds: 1.83 and 5.1 of the limit on riverswim20 when it was built; half would be met by chance
-    with a probability far below 1e-6."""
-    mdp = make("riverswim20")
-    steps = [
-        [gosprl.collect(mdp, 1, seed=seed, **options).steps for seed in range(20)] for options in ({}, {"prior": False})
-    ]
-    assert np.mean(steps[0]) < 0.6 * np.mean(steps[1])
+    with_prior, without = mean_steps(make("riverswim20"))
+    assert with_prior < 0.6 * without
 
 
 def test_where_rows_are_known_nothing_changes():
     mdp = make("four_room43")
-    with_prior, without = (gosprl.collect(mdp, 100, seed=0, prior=p) for p in (None, False))
+    with_prior, without = (gosprl.collect(mdp, 100, seed=0, prior=p) for p in (True, False))
     # the first steps may differ; once every row was visited often, sets and prices plan as before
     assert with_prior.met
     assert abs(with_prior.steps - without.steps) < 0.01 * without.steps
@@ -211,7 +207,29 @@ def test_endings_and_resets_are_walked_through():
         assert gosprl.collect(env, 2, seed=1, max_steps=50_000, prior=prior).met
 
 
-@pytest.mark.parametrize("value", ["yes", 2, 0.5])
+@pytest.mark.parametrize("value", ["yes", 2, 0.5, None])
 def test_the_option_is_checked(value):
-    with pytest.raises(gosprl.InputError, match="prior: expected True, False or None"):
+    with pytest.raises(gosprl.InputError, match="prior: expected True or False"):
         gosprl.collect(make("riverswim6"), 1, prior=value)
+
+
+@pytest.mark.parametrize("need", ["int", "states", "pairs"])
+def test_compiled_and_stepped_runs_are_the_same(need):
+    results = []
+    for kind in (SYSTEMS["compiled"], SYSTEMS["stepped"]):
+        system = kind.make()
+        results.append(collector_of(kind, system, NEEDS[need], Guarded(prior=True)).run(system, 300))
+    assert bits(results[0]) == bits(results[1])
+
+
+@pytest.mark.parametrize("name", ["four_room43", "riverswim20", "cliff48"])
+def test_runs_that_are_interrupted_go_on_bit_for_bit(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(collecting, "RENEWAL", 40)
+    whole = gosprl.collect(make(name), 2, seed=3, prior=True)
+    for pause in (50, 130, 171):
+        directory = tmp_path / str(pause)
+        gosprl.collect(make(name), 2, seed=3, prior=True, out=directory, max_steps=pause)
+        rest = gosprl.resume(directory, max_steps=10**6)
+        assert rest.steps == whole.steps
+        np.testing.assert_array_equal(rest.counts, whole.counts)
+        np.testing.assert_array_equal(rest.curve, whole.curve)
