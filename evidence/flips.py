@@ -53,6 +53,7 @@ def _small(name, need, renewal=60):
 RUNS = {  # name -> (kind, at which call of the disk it is killed; 0: not at all)
     "table, finished": (Kind(lambda _: gosprl.envs.make("riverswim6"), 8, exact=True, renewal=60), 0),
     "table, killed": (Kind(lambda _: gosprl.envs.make("riverswim6"), 12, exact=True, renewal=60), 40),
+    "table, with data": (_small("table, with data", 12), 40),
     "Gymnasium, finished": (_small("Gymnasium", 2), 0),
     "Gymnasium, killed": (_small("Gymnasium", 3), 40),
     "growing, finished": (_small("growing", 1), 0),

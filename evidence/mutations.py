@@ -270,6 +270,7 @@ def change_chain(path, draw):
 CHANGES = {
     "manifest": lambda path, draw: change_json(path, "manifest.json", draw),
     "system.json": lambda path, draw: change_json(path, "system.json", draw),
+    "data.json": lambda path, draw: change_json(path, "data.json", draw),
     "checkpoint": lambda path, draw: change_json(path, draw.choice(_checkpoints(path)), draw),
     "certificate": lambda path, draw: change_json(path, "certificate.json", draw),
     "bytes of batches": change_bytes,
@@ -288,12 +289,12 @@ def _checkpoints(path):
 def possible(name):
     """The changes that a run has files for."""
     path = original(name) / "run"
-    missing = {change for change in ("system.json", "certificate") if not (path / _FILES[change]).exists()}
+    missing = {change for change in _FILES if not (path / _FILES[change]).exists()}
     missing |= set() if _checkpoints(path) else {"checkpoint"}
     return [change for change in CHANGES for _ in range(OFTEN.get(change, 1)) if change not in missing]
 
 
-_FILES = {"system.json": "system.json", "certificate": "certificate.json"}
+_FILES = {"system.json": "system.json", "data.json": "data.json", "certificate": "certificate.json"}
 
 
 def use(kind, path, steps, resume):

@@ -85,9 +85,12 @@ def positive(name: str, value: Any) -> float:
 
 def number(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
-    if not _is_real(value) or not np.isfinite(value):
-        raise InputError(f"{name}: expected a finite number, got {value!r}")
-    return float(value)
+    try:
+        if _is_real(value) and np.isfinite(float(value)):
+            return float(value)
+    except OverflowError:  # ints may be larger than any float
+        pass
+    raise InputError(f"{name}: expected a finite number, got {value!r:.80}")
 
 
 def open_unit(name: str, value: Any) -> float:

@@ -106,9 +106,9 @@ class Practical(Strategy):
         _checks.positive("scale", self.scale)
         self.paths()
         self.certified()
-        if self.fluid not in (None, True, False):
+        if self.fluid is not None and not isinstance(self.fluid, bool):
             raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
-        if self.prior not in (True, False):
+        if not isinstance(self.prior, bool):
             raise InputError(f"prior: expected True or False, got {self.prior!r}")
 
     def paths(self) -> Gosprl:
