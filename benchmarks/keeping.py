@@ -70,7 +70,7 @@ def kept(mdp, need, seed):
 def overhead(name, need, rounds):
     """Steps, median times [without a log, not synced, synced], and bytes a step; seeds change from round to round."""
     mdp, times, steps, bytes_written = make(name), [], [], []
-    for seed in range(-2, rounds):  # the first two warm up
+    for seed in range(-2 if rounds > 1 else 0, rounds):  # the first two warm up, if times matter
         plain, result = seconds(gosprl.collect, mdp, need, seed=max(seed, 0))
         with without_sync():
             unsynced, written = kept(mdp, need, max(seed, 0))

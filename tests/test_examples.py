@@ -5,12 +5,12 @@ What is certified holds with probability 1 - delta; the seeds are fixed, so that
 
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warmed
 from gymnasium.utils import env_checker
 from notices import without_notice
 
@@ -349,7 +349,7 @@ def test_example(name, capsys, monkeypatch):
 
 def test_as_a_command_with_another_seed():
     command = [sys.executable, str(SCRIPTS["find_treasure"]), "3"]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    done = warmed.run(command, capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, without_notice(done.stderr)) == (0, "")
     check_find_treasure(done.stdout)
 

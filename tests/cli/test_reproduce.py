@@ -168,6 +168,8 @@ def test_a_quick_look_at_all_experiments_makes_every_figure_and_table(tmp_path):
         "reproduce",
         "all",
         "--quick",
+        "--workers",
+        "1",
         "--out",
         str(out),
     ]

@@ -1,6 +1,7 @@
 """The kernels' cache on disk: correct after edits of any kernel file, silent when warm, and never an error.
 
-Each test runs a package of a few lines, with the decorator of this project copied into it, in processes of its own.
+Each test runs a package of a few lines, with the decorator of this project copied into it, in processes of its own. The
+first test starts them cold; of the others, all but those with other settings of numba have numba in memory already.
 """
 
 import os
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warmed
 from notices import COMPILING
 
 import gosprl._kernels._jit
@@ -63,14 +65,16 @@ class Package:
         assert old in file.read_text()
         file.write_text(file.read_text().replace(old, new))
 
-    def run(self, code, **environment):
+    def run(self, code, cold=False, **environment):
         """What Python code prints, and its lines on stderr."""
         hidden = ("NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR", "PYTHONWARNINGS")
         inherited = {name: value for name, value in os.environ.items() if name not in hidden}
         environment = inherited | {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"} | environment
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-        )
+        start = subprocess.run
+        if not cold:
+            start = warmed.run
+            code = f"import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, {str(self.root)!r})\n{code}"
+        done = start([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.split(), done.stderr.splitlines()
 
@@ -82,18 +86,18 @@ def package(tmp_path):
 
 def test_unchanged_kernels_are_loaded_and_an_edit_of_any_kernel_file_recompiles_its_callers(package):
     show = SHOW + "from tiny._kernels.unstamped import unstamped\nprint(unstamped(3))"
-    printed, errors = package.run(show)
+    printed, errors = package.run(show, cold=True)
     assert printed == ["43", "0", "1", "40"]
     assert len(errors) == 1  # for several kernels
     assert errors[0].startswith(f"{COMPILING}, once per installation")
-    assert package.run(show) == (["43", "1", "0", "40"], [])
+    assert package.run(show, cold=True) == (["43", "1", "0", "40"], [])
     package.edit("_kernels/called.py", "x + 1", "x + 2")
-    printed, errors = package.run(show)
+    printed, errors = package.run(show, cold=True)
     assert printed == ["53", "0", "1", "40"]  # the last is what numba's own stamp makes of the edit: the old sum
     assert len(errors) == 1
     package.edit("collecting/rules.py", "return x", "return x + 6")
-    assert package.run(show)[0] == ["59", "0", "1", "40"]
-    assert package.run(show) == (["59", "1", "0", "40"], [])
+    assert package.run(show, cold=True)[0] == ["59", "0", "1", "40"]
+    assert package.run(show, cold=True) == (["59", "1", "0", "40"], [])
 
 
 def test_damaged_files_are_replaced(package):
@@ -160,7 +164,7 @@ def test_without_sources_to_digest_nothing_is_kept(package):
 
 def test_disabled_jit_is_the_plain_function(package):
     code = "from tiny._kernels.caller import *\nprint(caller(3), rule is rules.rule, type(caller).__name__)"
-    assert package.run(code, NUMBA_DISABLE_JIT="1") == (["43", "True", "function"], [])
+    assert package.run(code, cold=True, NUMBA_DISABLE_JIT="1") == (["43", "True", "function"], [])
 
 
 def test_the_digest_covers_every_kernel_of_this_project():

@@ -4,12 +4,12 @@ import errno
 import itertools
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warmed
 from small_logs import RUN, assert_rows, columns, names, rows_read, small_run
 
 from gosprl.errors import GosprlError
@@ -227,7 +227,7 @@ for life in range(12):
 
 
 def test_kill_9_at_random_moments_loses_nothing_acknowledged(tmp_path):
-    done = subprocess.run(
+    done = warmed.run(
         [sys.executable, "-c", LIVES, str(tmp_path), RUN], capture_output=True, text=True, check=True, timeout=60
     )
     lives = [json.loads(line) for line in done.stdout.splitlines()]

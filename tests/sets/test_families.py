@@ -2,12 +2,12 @@
 
 import itertools
 import math
-import subprocess
 import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import warmed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -390,7 +390,7 @@ print("done")
 def test_numbers_of_visits_whose_squares_are_no_int64(family):
     """In a process of its own: an index that wraps around reads memory that is not there."""
     command = [sys.executable, "-c", HUGE_COUNTS, family.__name__]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = warmed.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
