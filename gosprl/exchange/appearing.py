@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gosprl.errors import GosprlError, InputError
@@ -25,6 +25,22 @@ def check_free(target: Path, force: bool) -> None:
         raise InputError(f"file: {target} is an existing directory, which is never replaced; remove it first")
     if not force:
         raise InputError(f"file: {target} exists; give another name, or force=True (--force) to replace it")
+
+
+@contextmanager
+def directories(path: Path) -> Iterator[None]:
+    """Make a directory and those that it is in; if what follows fails, remove those that were made."""
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException as error:
+        for each in made:
+            with suppress(OSError):
+                each.rmdir()
+        if isinstance(error, OSError):
+            raise GosprlError(f"file: {path} cannot be made: {error.strerror or error}") from error
+        raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.exchange.appearing import appearing, check_free
+from gosprl.exchange.appearing import appearing, check_free, directories
 
 if TYPE_CHECKING:
     from gosprl.collecting.result import Result
@@ -97,13 +98,15 @@ def export(
     """
     target = Path(file)
     name = format_of(target, to)
-    check_free(target, force)
+    in_namespace = name == "minari"  # a data set is called namespace/name-v0: its directories are made
+    if not in_namespace or target.parent.is_dir():
+        check_free(target, force)
     write = _writer(name)
 
     from gosprl.exchange.sources import Source
 
     found = Source(source)
-    with appearing(target, force) as temporary:
+    with directories(target.parent) if in_namespace else nullcontext(), appearing(target, force) as temporary:
         try:
             if FORMATS[name].of_model:
                 from gosprl.exchange.learnt import as_interval_mdp

@@ -65,6 +65,19 @@ def test_no_directory(river_run, tmp_path):
         export(river_run, tmp_path / "none" / "a.csv")
 
 
+def test_the_namespace_of_a_data_set_is_made(river_run, damaged, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    with pytest.raises(InputError):
+        export(damaged, out / "mine" / "river-v0", to="minari")
+    (out / "file").write_text("mine")
+    with pytest.raises(GosprlError, match=r"file: .* cannot be made"):
+        export(river_run, out / "file" / "river-v0", to="minari")
+    assert os.listdir(out) == ["file"]
+    export(river_run, out / "sets" / "mine" / "river-v0", to="minari")
+    assert os.listdir(out / "sets" / "mine") == ["river-v0"]
+
+
 @pytest.mark.parametrize("ending", [*ENDINGS, "minari"])
 def test_damaged_runs_are_refused(damaged, tmp_path, ending):
     (tmp_path / "out").mkdir()
