@@ -200,6 +200,15 @@ for options in ({"scale": 0.03}, {"successors": grid, "scale": 0.1}, {"dynamics"
     focus = collector.planner.focus
     print(result.work, focus.stayed, focus.left)
     show("focus", focus.values, focus._region.policy, focus._region.best, focus._region.head, focus._links.row)
+
+# the learnt prior: states that are unknown, needs per pair and per state, episodes that end
+for need in (1, np.arange(16) % 3):
+    collector = gosprl.Collector(16, 4, need, seed=0, prior=True)
+    result = collector.run(grid, max_steps=150)
+    prior = collector.planner.practical._prior
+    show("prior", result.counts, *prior._learnt, prior._v, prior._policy)
+lake = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60, prior=True)
+show("prior", lake.counts)
 sys.setprofile(None)
 functions = inspect.getmembers(_kernels, inspect.isfunction) + inspect.getmembers(rules, inspect.isfunction)
 homes = (_kernels.__name__, rules.__name__)  # the walk compiles the rules
