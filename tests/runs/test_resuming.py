@@ -336,14 +336,14 @@ def test_names_whose_events_were_never_acknowledged_are_forgotten(tmp_path):
     out, maze = tmp_path / "run", {"masks": True, "contexts": 2, "ends": True}
     for steps in (10, 20, 30, 40, 50, 60):
         gosprl.collect(Maze(**maze), 3, actions=4, seed=0, max_steps=steps, out=out)
-    chain = tmp_path / "run" / "log" / "chain"
+    chain, rows = tmp_path / "run" / "log" / "chain", OpenRun.read(tmp_path / "run").contents.rows
     lines = chain.read_text().splitlines(keepends=True)
     last = max(i for i, line in enumerate(lines) if "states.arrow" in line)
     assert last > 0
     chain.write_text("".join(lines[: last + 1]))
     (tmp_path / "run" / "certificate.json").unlink()
     before = OpenRun.read(tmp_path / "run").contents.rows
-    assert 0 < before < 60
+    assert 0 < before < rows  # how many depends on when the writing thread is scheduled
     result = gosprl.collect(Maze(**maze), 3, actions=4, seed=0, max_steps=400, out=out)
     assert result.steps > before
     assert gosprl.runs.verify(tmp_path / "run").ok
