@@ -1,6 +1,7 @@
 """Result: what was collected, and how."""
 
 import os
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_ALIASED = 5  # states that a guarantee names
 RESET, UNDISCOVERED = -1, -2  # in the place of states in `unmet` and `unreachable`
+WIDTH = 105  # of a line of text
 SHOWN = 200  # states up to which the limit is solved for just to be shown
 
 
@@ -150,7 +152,7 @@ class Result:
             ("guarantee", str(self.guarantee)),
             *([("unseen", self.hidden)] if self.of_discovered else []),
             *([("crashes", f"{self.crashes:,}")] if self.crashes else []),
-            ("strategy", self.strategy),
+            ("strategy", textwrap.fill(self.strategy, WIDTH, subsequent_indent=" " * 13, break_long_words=False)),
             ("seed", repr(self.seed)),
         ]
         if self.closeness:
