@@ -333,7 +333,8 @@ class Watch:
             if not path.startswith(self._allowed) and not _from_cache():
                 self.seen.append(f"opens {path} for writing")
         elif event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.truncate", "os.symlink", "os.link"):
-            if isinstance(args[0], (str, os.PathLike)) and not os.path.abspath(args[0]).startswith(self._allowed):
+            outside = isinstance(args[0], (str, os.PathLike)) and not os.path.abspath(args[0]).startswith(self._allowed)
+            if outside and not _from_cache():
                 self.seen.append(f"{event} {args}")
         elif (event == "import" or event.startswith(FORBIDDEN)) and not _from_cache():
             self.seen.append(f"{event} {args!r:.100}")
@@ -345,7 +346,7 @@ class Watch:
 
 
 def _from_cache():
-    """Whether this is numba, which loads a kernel of ours from its cache."""
+    """Whether this is numba, which loads a kernel of ours from its cache, or stores it there."""
     frame = sys._getframe()
     while frame is not None:
         if "/numba/" in frame.f_code.co_filename:

@@ -19,6 +19,7 @@ def test_everything_compiles():
     for options in ({}, {"confidence": "bernstein"}, {"dynamics": river}, {"successors": river}, {"planning": "full"}):
         gosprl.collect(river, 2, seed=0, strategy="gosprl", **options)
     gosprl.collect(river, 1, seed=0, strategy="zero_one_ucrl")
+    gosprl.collect(river, np.arange(6), seed=0, prior=True)
     gosprl.collect(gymnasium.make("FrozenLake-v1"), 1, seed=0, max_steps=50)
     river.hitting_times()
     applications.estimate_model(river, 1.0, seed=0, max_steps=50)

@@ -435,6 +435,12 @@ class Collector(AskTell):
         self.planner.recall(memory["planner"])
         self.engine.recall(memory["engine"])
 
+    def try_out(self) -> None:
+        """Make what a run makes of its memory in the end: fails if the memory was not one."""
+        if self.planner is not None:
+            self.planner.remember()
+        self.result()
+
     def take_up(self, system: System, *, where_it_was: bool) -> None:
         """Go on with another system in the place of the one walked so far, from the next `walk` without a system.
 

@@ -73,6 +73,8 @@ class Counter:
 
     def _discover(self, number: int, ended: bool, crashed: bool, event: int) -> None:
         key: Hashable = CRASH if crashed else self._names.key(number)
+        if self.record.model.states.fixed and not crashed and not isinstance(key, int):
+            raise ValueError(f"expected a number for state {number}, got {key!r:.80}")
         if ended:
             if number not in self._final:
                 self._final[number] = self.record.end_at(key)

@@ -206,6 +206,7 @@ class OpenRun:
         try:
             if saved is not None:
                 collector.recall(saved["memory"])
+                collector.try_out()  # whatever is wrong with it is wrong now, not at the end of the run
             elif first > 0:
                 self._begin_leg(collector, counter, first)
             self._play(collector, system, begin, end)
@@ -226,9 +227,9 @@ class OpenRun:
         try:
             for columns in self.contents.batches(0, events):
                 counter.add(columns)
-        except (GosprlError, ValueError, IndexError) as error:
-            if isinstance(error, Damaged):
-                raise
+        except Damaged:
+            raise
+        except (GosprlError, *FORGED) as error:
             raise Damaged("log", None, f"near event {counter.events}: {error}") from None
         return counter
 
@@ -317,12 +318,14 @@ class OpenRun:
             return False
         try:
             system.set_state(state)
+            return all(self._does(system, event, row) for event, row in self._rows(events))
+        except Damaged:
+            raise
         except Exception as error:
             raise InputError(
-                f"system: set_state failed: {type(error).__name__}: {error}; without {CHECKPOINTS}/ in the run, the "
-                "system is reset instead"
+                f"system: set_state failed, or steps after it: {type(error).__name__}: {error}; without {CHECKPOINTS}/ "
+                "in the run, the system is reset instead"
             ) from error
-        return all(self._does(system, event, row) for event, row in self._rows(events))
 
     def _rows(self, begin: int) -> Iterator[tuple[int, tuple[int, int, int, float, int]]]:
         cursor = Cursor(self.contents.batches(begin), begin)

@@ -178,7 +178,7 @@ class GuardedPlanner(Planner):
         if S is None or P is None:
             known = len(model.discovered) + 1
             S, P = 2 * known + 1, known * model.num_actions + 1
-        return math.ceil(P * math.log(S * P / self.options.delta))
+        return math.ceil(P * (math.log(S * P) - math.log(self.options.delta)))  # 1 / delta may be infinite
 
     def resize(self) -> None:
         """Make arrays anew; the account goes on."""

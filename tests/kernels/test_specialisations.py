@@ -61,6 +61,9 @@ for options in ({"scale": 0.03}, {"successors": grid}, {"dynamics": grid}, {"con
 for strategy in ("guarded", "gosprl", "practical", "random", "zero_one_ucrl", "zero_rmax", "min_frequency"):
     gosprl.collect(grid, 2, strategy=strategy, seed=0, max_steps=300)
     gosprl.collect(gymnasium.make("FrozenLake-v1"), 9, strategy=strategy, seed=0, max_steps=100)
+for need in (1, 2):
+    gosprl.collect(grid, need, prior=True, seed=0, max_steps=300)
+gosprl.collect(grid, np.arange(16) % 3, prior=True, seed=0, max_steps=300)
 rewarded = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
 gosprl.collect(rewarded, np.full((6, 2), 2), seed=0, threshold=0.9)
 
