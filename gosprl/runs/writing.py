@@ -148,6 +148,7 @@ class LogWriter:
                 synced(fd)
             else:
                 self._output.open(segment_name(1))
+                self._output.sync()  # names: a manifest without a chain would be a damaged run
         except BaseException:
             self._output.close()
             raise
