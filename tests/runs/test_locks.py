@@ -51,6 +51,7 @@ def test_a_forked_child_does_not_keep_the_lock(tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as owner:
         child = int(owner.stdout.readline())
+        owner.stdout.read()  # until the child closes its end, too: then it runs, and has given back the lock
         owner.wait()
     try:
         lock = Lock(tmp_path)
