@@ -58,7 +58,7 @@ SHUFFLED = ("maze 8 x 8", "queues of 8", "riverswim20", "noisy_riverswim36", "tr
 SHUFFLED += ("corridor24", "room20", "cliff48")
 GARNETS = {f"garnet {S}, {b}": partial(garnet, S, b) for S, b in ((60, 2), (30, 3), (100, 3), (60, 5), (60, 10))}
 UNSTRUCTURED = {f"{name}, shuffled": other_numbers(SYSTEMS[name]) for name in SHUFFLED}
-UNSTRUCTURED |= {name: lambda seed, make=make: make(seed=seed) for name, make in GARNETS.items()}
+UNSTRUCTURED |= GARNETS
 TARGETS = {
     "one": {
         "maze 8 x 8": 1.8, "maze 14 x 14": 1.8, "queues of 8": 2.4, "riverswim20": 2.0, "riverswim36": 2.0,

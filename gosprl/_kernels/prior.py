@@ -47,7 +47,6 @@ class Layout(NamedTuple):
     enabled: NDArray[np.bool_]  # [R]
     certain: NDArray[np.bool_]  # [R] the row leads to the reset
     terminal: NDArray[np.bool_]  # [S] nothing is learnt from its rows
-    exists: NDArray[np.bool_]  # [S]
 
 
 @jit
@@ -211,24 +210,23 @@ def concentrate(learnt, rounds, pseudo, first):
 
 
 @jit
-def overview(learnt, layout, goal, v, optimism, out):
-    """Write the values of successors that are popular, known and unknown: out [3]."""
-    S, least, least_unknown = len(v), DEAD, DEAD
+def overview(learnt, goal, v, optimism, states, out):
+    """Write the values of successors that are popular, known and unknown, over the first `states` states: out [3]."""
+    least, least_unknown = DEAD, DEAD
     popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for s in range(S):
-        if layout.exists[s]:
-            if learnt.found[s]:
-                known += v[s]
-                number += 1
-                if goal[s]:
-                    least = min(least, v[s])
-            else:
-                unknown += v[s]
-                others += 1
-                if goal[s]:
-                    least_unknown = min(least_unknown, v[s])
-            popular += learnt.into[s] * v[s]
-            into += learnt.into[s]
+    for s in range(states):
+        if learnt.found[s]:
+            known += v[s]
+            number += 1
+            if goal[s]:
+                least = min(least, v[s])
+        else:
+            unknown += v[s]
+            others += 1
+            if goal[s]:
+                least_unknown = min(least_unknown, v[s])
+        popular += learnt.into[s] * v[s]
+        into += learnt.into[s]
     least, least_unknown = min(least, least_unknown), least_unknown if least_unknown < DEAD else least
     out[0] = popular / into if into > 0 else 0.0
     out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
@@ -251,24 +249,24 @@ def nearby(learnt, counts, layout, v, s):
 
 
 @jit
-def stepped(learnt, layout, v, s, kind, shift, out):
+def stepped(learnt, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 
-    Steps to states that do not exist do not count. If no step is left, the part that stays is -1.
+    Steps out of the range of numbers do not count. If none is left, the value is `otherwise`.
     """
-    moved, value, stayed = 0.0, 0.0, 0.0
+    shift = (learnt.steps.shape[1] - 1) // 2
+    total, value, stayed = 0.0, 0.0, 0.0
     if s <= shift:
         for k in range(COMMON):
-            t = s + learnt.common[kind, k]
-            if learnt.times[kind, k] > 0 and t >= 0 and t <= shift and layout.exists[t]:
+            t, times = s + learnt.common[kind, k], learnt.times[kind, k]
+            if t >= 0 and t <= shift:
+                total += times
                 if t == s:
-                    stayed += learnt.times[kind, k]
+                    stayed += times
                 else:
-                    moved += learnt.times[kind, k]
-                    value += learnt.times[kind, k] * v[t]
-    total = moved + stayed
-    out[0] = value / total if total > 0 else 0.0
-    out[1] = stayed / total if total > 0 else -1.0
+                    value += times * v[t]
+    out[0] = value / total if total > 0 else otherwise
+    out[1] = stayed / total if total > 0 else 0.0
 
 
 @jit
@@ -278,9 +276,8 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_
     A row's law is (N p_hat + c base) / (N + c). `parts` [EXPERTS] are the weights of the base, `means` [3] the values
     of successors that are popular, known and unknown.
     """
-    shift, A = (learnt.steps.shape[1] - 1) // 2, len(learnt.new)
     near = nearby(learnt, counts, layout, v, s)
-    stepped(learnt, layout, v, s, A, shift, any_step)
+    stepped(learnt, v, s, len(learnt.new), means[0], any_step)
     beyond = parts[POPULAR] * means[0] + parts[KNOWN] * means[1] + parts[UNKNOWN] * means[2]
     value, best = DEAD, -1
     for row in range(layout.ptr[s], layout.ptr[s + 1]):
@@ -297,22 +294,13 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_
                     rest += counts.number[j] * v[counts.succ[j]]
             if not layout.terminal[s]:
                 c = learnt.concentration[layout.action[row]] if total > 0 else 1.0
-                base, kept = beyond, parts[SELF]
+                stepped(learnt, v, s, layout.action[row], means[0], step)
+                base = beyond + parts[ANY_STEP] * any_step[0] + parts[STEP] * step[0]
+                kept = parts[SELF] + parts[ANY_STEP] * any_step[1] + parts[STEP] * step[1]
                 if near < DEAD:
                     base += (parts[SIBLING] + parts[BEFORE]) * near
                 else:
                     kept += parts[SIBLING] + parts[BEFORE]
-                if any_step[1] < 0:
-                    base += parts[ANY_STEP] * means[0]
-                else:
-                    base += parts[ANY_STEP] * any_step[0]
-                    kept += parts[ANY_STEP] * any_step[1]
-                stepped(learnt, layout, v, s, layout.action[row], shift, step)
-                if step[1] < 0:
-                    base += parts[STEP] * means[0]
-                else:
-                    base += parts[STEP] * step[0]
-                    kept += parts[STEP] * step[1]
                 total, stays, rest = total + c, stays + c * kept, rest + c * base
         if total - stays > 1e-9 * total:
             q = (cost[row] * total + rest) / (total - stays)
@@ -327,17 +315,18 @@ def settle(
 ):
     """Solve the shortest paths to the goals, whose values are in v; v is improved from what it is, `policy` written.
 
-    Sweeps go through `order` and back until no value changes by more than `precision`, relative to 1 + value. Returns
-    their number. `through`: goals get rows as well, to walk on from there. `scratch` [7].
+    Sweeps go through `order`, which has the states 0, ..., n - 1, and back until no value changes by more than
+    `precision`, relative to 1 + value. Returns their number. `through`: goals get rows as well, to walk on from there.
+    `scratch` [7].
     """
     number = sweeps
     means, step, any_step = scratch[:3], scratch[3:5], scratch[5:7]
     for sweep in range(sweeps):
-        overview(learnt, layout, goal, v, optimism, means)
+        overview(learnt, goal, v, optimism, len(order), means)
         change = 0.0
         for i in range(len(order)):
             s = order[i] if sweep % 2 == 0 else order[len(order) - 1 - i]
-            if goal[s] or not layout.exists[s]:
+            if goal[s]:
                 continue
             value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)
             if row >= 0:
@@ -347,7 +336,7 @@ def settle(
             number = sweep + 1
             break
     if through:
-        for s in range(len(goal)):
-            if goal[s] and layout.exists[s]:
+        for s in range(len(order)):
+            if goal[s]:
                 policy[s] = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)[1]
     return number

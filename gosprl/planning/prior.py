@@ -5,8 +5,8 @@ A row (s, a) with N visits and counts C is expected to behave as
     p(s' | s, a) = (C(s') + c_a base(s' | s, a)) / (N + c_a).
 
 The concentration c_a says how often a repeated row leads to a new successor: a visit after n others does with
-probability c_a / (n + c_a). It is the number for which as many were expected as came. Actions that never bring anything
-new get a small one, so nobody tests them again.
+probability c_a / (n + c_a). It is chosen so that as many new successors were to be expected as came. Actions that never
+brought any get a small one, so plans do not test them again.
 
 The base says where the new successor is. It is a mixture of experts: the state itself; successors of its other actions;
 its predecessors; a step s' - s that this action, or any action, often makes; a state that many rows lead to; any known
@@ -18,8 +18,8 @@ A plan is optimistic where that costs little: the mass of successors and predece
 expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
 of the mean: at one sample a pair, nobody hopes for a shortcut from everywhere.
 
-The prior has to earn its use on every system (`leads`): steps must explain a part of what was new, otherwise numbers
-mean nothing here, and the rows that a plan walks over must not be known well already.
+The prior has to earn its use on every system (`leads`). Steps must explain a part of what was new, otherwise the numbers
+of states mean nothing here. And the rows that a plan walks over must not be known well already.
 """
 
 from collections.abc import Mapping
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 EARNED = 0.2  # part of the new successors that steps have to explain
 UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
-BEGIN, TRUSTED = 0.5, 1.0  # new successors that each expert explains at the beginning; so many for steps
-PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; that of no data
+BEGIN, TRUSTED = 0.5, 1.0  # weights at the beginning: of an expert; of those that know steps
+PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; the concentration without data
 ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
 
 
@@ -96,8 +96,7 @@ class Prior:
         from gosprl._kernels.prior import Layout
 
         model, rows = self._model, self._model.rows
-        exists = np.arange(rows.num_states) < max(model.states.fixed, model.states.used)
-        return Layout(rows.ptr, rows.state, rows.action, model.enabled, model.certain, model.terminal, exists)
+        return Layout(rows.ptr, rows.state, rows.action, model.enabled, model.certain, model.terminal)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -158,8 +157,9 @@ class Prior:
         from gosprl._kernels import prior
 
         self._v[goals] = 0.0 if prices is None else prices[goals]
-        order = np.argsort(self._v, kind="stable")
-        reset = max(self._model.states.reset, 0)
+        states = self._model.states
+        order = np.argsort(self._v[: max(states.fixed, states.used)], kind="stable")
+        reset = max(states.reset, 0)
         prior.settle(
             *(self._learnt, self._model.counts, self._layout(), cost, reset, goals, self._v, self._policy, order),
             *(self.weights, float(optimism), SWEEPS, PRECISION, through, self._scratch),

@@ -24,7 +24,7 @@ from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJ
 from gosprl.runs.names import Names
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.runs.reading import Contents, read_log
-from gosprl.systems.base import System
+from gosprl.systems.base import Start, System
 from gosprl.systems.tabular import Tabular
 
 FORGED = (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError)  # from a stranger's values
@@ -338,7 +338,7 @@ class OpenRun:
         _, action, following, reward, flags = row
         if flags & RESET:
             start = system.reset()
-            return bool(getattr(start, "state", start) == self.names.key(following))
+            return bool((start.state if isinstance(start, Start) else start) == self.names.key(following))
         outcome = system.step(action)
         terminated, truncated = bool(flags & TERMINATED), bool(flags & TRUNCATED)
         key = None if following < 0 else self.names.key(following)

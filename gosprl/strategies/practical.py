@@ -24,7 +24,7 @@ With known dynamics nothing is learnt: paths and prices are those of the true dy
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -154,7 +154,6 @@ class PracticalPlanner(Planner):
         self._paths = GosprlPlanner(options.paths(), model, need, rng)
         self._reach = reach
         self._prior = Prior(model) if self._may_have_prior() else None
-        self._by_prior = False  # whether the prior made the last plan
         self._plan: Attempt | None = None
         self._new_arrays()
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
@@ -245,18 +244,18 @@ class PracticalPlanner(Planner):
         return self._walk(self._plan, t)
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
-        reach = self._reach
-        planned, value = self._expected_plan(s, t) or self._optimistic_plan(s, t)
+        reach, expected = self._reach, self._expected_plan(s, t)
+        planned, value = expected or self._optimistic_plan(s, t)
         if reach is None or isinstance(planned, GivenUp) or value <= reach.limit:
             return planned
         # unscaled sets are wider, so their distances are shorter: certify only if these paths are too long
-        if self._by_prior and self._optimistic_plan(s, t)[1] <= reach.limit:
+        if expected is not None and self._optimistic_plan(s, t)[1] <= reach.limit:
             return planned
         return GivenUp(self.need.waived) if reach.all_beyond(s, t) else planned
 
     def _optimistic_plan(self, s: int, t: int) -> tuple[Attempt | GivenUp, float]:
         """Return (a plan in the scaled sets, its value)."""
-        self._price(s, t)
+        self._price(s, t, self._paths.unseen)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
         return planned, self._paths.value
@@ -264,24 +263,19 @@ class PracticalPlanner(Planner):
     def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
         """Return (a plan with the learnt prior, its value); None if the prior does not lead, or has no path."""
         prior, need, model = self._prior, self.need, self.model
-        self._by_prior = False
-        if prior is None:
+        if prior is None or need.missing == 0:
             return None
         goals = need.unmet_items > 0
         prior.update()
         if not prior.leads(goals):
             return None
-        self._by_prior = True
-        missing = float(need.missing)
-        optimism = 1 - float(need.unmet_items.sum()) / missing if missing > 0 else 0.0
-        prices = None
+        optimism, prices = 1 - float(need.unmet_items.sum()) / need.missing, None
         if optimism > 0:
-            self._price(s, t)
+            self._price(s, t, prior.unseen)
             if self._paths.prices is not None:
                 prices = optimism * (self._paths.prices - self._paths.prices[goals].min())
         policy, values = prior.plan(goals, model.costs(ending=1.0), prices, optimism, need.of_states)
         if policy[s] < 0:
-            self._by_prior = False
             return None
         N = model.visits
         hidden = not prior.found[goals].any()  # looking for them, every visit changes what is expected
@@ -304,10 +298,11 @@ class PracticalPlanner(Planner):
         begin, end = int(self.model.rows.ptr[s]), int(self.model.rows.ptr[s + 1])
         return bool(self._under_sampled(begin, end, self.model.counts.visits, self.need.pair) >= 0)
 
-    def _price(self, s: int, t: int) -> None:
+    def _price(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]]) -> None:
         """Solve the program again if it is due, or if far more samples are missing than at the last time.
 
-        It is due after a fifth of the steps that it predicted, at most STEPS of them, but at least 3 percent.
+        It is due after a fifth of the steps that it predicted, at most STEPS of them, but at least 3 percent. `unseen`
+        returns the mass of unseen successors in each row [R].
         """
         use, missing = self.options.fluid, float(self.need.missing)
         if use is None:
@@ -315,7 +310,7 @@ class PracticalPlanner(Planner):
         if not use or (t < self._again and missing <= self._missing):
             return
         try:
-            flow = self._solve(s)
+            flow = self._solve(s, unseen)
         except GosprlError as error:
             if not self._warned:
                 warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
@@ -327,7 +322,7 @@ class PracticalPlanner(Planner):
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
         self._again, self._missing = t + wait, (1 + AGAIN) * missing
 
-    def _solve(self, s: int) -> Flow:
+    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]]) -> Flow:
         model, need = self.model, self.need
         pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
         state = np.maximum(need.state - need.state_visits, 0)
@@ -338,6 +333,5 @@ class PracticalPlanner(Planner):
             return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:
             return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
-        unseen = self._prior.unseen() if self._by_prior and self._prior is not None else self._paths.unseen()
-        escape = np.where(model.enabled, unseen, 0.0)
+        escape = np.where(model.enabled, unseen(), 0.0)
         return solve_model(model, pair, state, s, escape, basis=self._basis)

@@ -9,21 +9,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import gosprl
+from evidence.price import doors
 from gosprl import InputError, TabularMDP, exact_optimum, fluid_limit
 from gosprl.theory import bayes_price, minimax_price
 from gosprl.theory._candidates import as_candidates
 
 EXACT = 1e-8  # relative: certified shortest paths
 STEP = np.ones((2, 1, 2)) / 2
-
-
-def doors(actions):
-    """One action leads from 0 to 1, the others stay; all lead back. Candidates differ in which it is."""
-    for door in range(actions):
-        P = np.zeros((2, actions, 2))
-        P[0, :, 0] = P[1, :, 0] = 1
-        P[0, door] = [0, 1]
-        yield TabularMDP(P)
 
 
 def arms(*chances):
