@@ -18,7 +18,7 @@ A plan is optimistic where that costs little: the mass of successors and predece
 expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
 of the mean: at one sample a pair, nobody hopes for a shortcut from everywhere.
 
-The prior has to earn its use on every system (`leads`). Steps must explain a part of what was new, otherwise the numbers
+The prior has to earn its use on every system (`leads`). Steps must explain a part of what was new, otherwise numbers
 of states mean nothing here. And the rows that a plan walks over must not be known well already.
 """
 
