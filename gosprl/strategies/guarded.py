@@ -83,7 +83,7 @@ class Guarded(Strategy):
     kappa
         Practical steps allowed for each unit of credit and each certified step.
     practical_scale
-        Width multiplier of the practical plan's sets.
+        Width multiplier of the practical plan's sets; None: as in `Practical`.
     fluid
         Whether the practical plan prices goals by the fluid program; None: if there are at most 500 states.
     prior
@@ -96,13 +96,14 @@ class Guarded(Strategy):
     dynamics: TabularMDP | None = None
     reach: float | None = None
     kappa: float = 1.0
-    practical_scale: float = 0.01
+    practical_scale: float | None = None
     fluid: bool | None = None
     prior: bool = False
 
     def __post_init__(self) -> None:
         _checks.positive("kappa", self.kappa)
-        _checks.positive("practical_scale", self.practical_scale)
+        if self.practical_scale is not None:
+            _checks.positive("practical_scale", self.practical_scale)
         self.certified()
         self.practical()
 

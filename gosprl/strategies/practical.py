@@ -7,14 +7,11 @@ It takes needed samples wherever it is, and chooses among goals by the prices of
    duals of the program (`gosprl.planning.fluid`), any needed sample is as good as any other, to first order: it has to
    be taken at some time. Only steps without a needed sample cost anything.
 2. In a state whose need is met, walk to an unmet state. The nearest goal first, as in Algorithm 1, would leave all far
-   goals for the end. The potential v of the program is the difference between states in the cost of collecting all
-   missing samples. So ending at a goal g costs v(g) - min v, in addition to the steps of the path. Where the program
-   circulates far from the walk, the potential is constant, and the shortest path is taken.
+   goals for the end. So goals have prices (`gosprl.strategies.prices`) in addition to the steps of the path.
 3. Plan again when the need of a state is met, when a count has doubled, or in states that the last plan does not cover.
 
-The program is solved for the current counts; the mass of unseen successors in each row's set may go to any state. It is
-solved again after a part of the steps that it predicts. With more than FLUID_STATES states there is no program, only
-shortest paths, planned around the current state (`gosprl.planning.focus`).
+Where there are no prices, paths are planned around the current state only (`gosprl.planning.focus`). If successors are
+known, the sets are wider as long as there are no prices: to test a row again costs little, to misjudge it a lot.
 
 In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
 refute. With the option `prior`, while the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it
@@ -23,8 +20,7 @@ expects instead. Then prices count in proportion to the optimism: at one sample 
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,21 +29,19 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.collecting.need import Need
-from gosprl.errors import GosprlError, InputError
+from gosprl.errors import InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.planning.fluid import Flow, solve, solve_model
 from gosprl.planning.prior import Prior
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
 from gosprl.strategies.knowledge import take_knowledge
+from gosprl.strategies.prices import FLUID_STATES, Prices
 from gosprl.strategies.reach import Reach
 
-FLUID_STATES = 500
-AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
-PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
+NARROW, WIDE = 0.01, 0.1  # scales of the sets; the second if successors are known and goals have no prices
 
 
 class NarrowKL(KL):
@@ -80,7 +74,8 @@ class Practical(Strategy):
     Parameters
     ----------
     delta, scale
-        Level and width multiplier of the `kl` sets that paths are planned with.
+        Level and width multiplier of the `kl` sets that paths are planned with; scale None: 0.01, or 0.1 as long as
+        successors are known and goals have no prices.
     successors
         Candidates for the next states, as in `EmpiricalModel.restrict`.
     dynamics
@@ -94,7 +89,7 @@ class Practical(Strategy):
     """
 
     delta: float = 0.1
-    scale: float = 0.01
+    scale: float | None = None
     successors: Any = field(default=None, repr=False)
     dynamics: TabularMDP | None = None
     reach: float | None = None
@@ -103,7 +98,8 @@ class Practical(Strategy):
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
-        _checks.positive("scale", self.scale)
+        if self.scale is not None:
+            _checks.positive("scale", self.scale)
         self.paths()
         self.certified()
         if self.fluid is not None and not isinstance(self.fluid, bool):
@@ -111,11 +107,12 @@ class Practical(Strategy):
         if not isinstance(self.prior, bool):
             raise InputError(f"prior: expected True or False, got {self.prior!r}")
 
-    def paths(self) -> Gosprl:
-        """Return the options of the shortest paths that the walk takes."""
+    def paths(self, priced: bool = True) -> Gosprl:
+        """Return the options of the shortest paths that the walk takes, to goals with prices or without."""
         if self.dynamics is not None:
             return Gosprl(dynamics=self.dynamics, successors=self.successors, duplicate_start=False)
-        sets = NarrowKL(self.delta, self.scale)
+        usual = NARROW if priced or self.successors is None else WIDE
+        sets = NarrowKL(self.delta, self.scale or usual)
         return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
 
     def certified(self) -> Gosprl:
@@ -150,16 +147,14 @@ class PracticalPlanner(Planner):
 
         self.options, self.model, self.need = options, model, need
         self._under_sampled = _kernels.under_sampled_row
-        self.programs = 0  # solved so far
-        self._paths = GosprlPlanner(options.paths(), model, need, rng)
+        self._prices = Prices(model, need, options.fluid, options.dynamics)
+        self._priced = False  # whether the last plan had prices
+        self._paths = GosprlPlanner(options.paths(self._priced), model, need, rng)
         self._reach = reach
         self._prior = Prior(model) if self._may_have_prior() else None
         self._plan: Attempt | None = None
         self._new_arrays()
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
-        self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
-        self._basis: Any = None
-        self._warned = False
 
     def _new_arrays(self) -> None:
         S, R = self.model.rows.num_states, len(self.model.rows)
@@ -173,9 +168,8 @@ class PracticalPlanner(Planner):
     def resize(self) -> None:
         """Make arrays anew, and plan again."""
         self._prior = None if self._prior is None else self._prior.resized()
-        self._plan, self._basis = None, None
-        self._again = -np.inf if self._paths.prices is not None else self._again  # prices of fewer states
-        self._paths.prices = None
+        self._plan = None
+        self._prices.resize()
         self._new_arrays()
         self._paths.resize()
         if self._reach is not None:
@@ -184,8 +178,8 @@ class PracticalPlanner(Planner):
     def remember(self) -> dict[str, Any]:
         """Return numbers of work and what was given up; paths and prices are planned anew."""
         return {
-            "programs": self.programs,
-            "warned": self._warned,
+            "programs": self._prices.programs,
+            "warned": self._prices.warned,
             "paths": self._paths.remember(),
             "reach": None if self._reach is None else self._reach.remember(),
             "prior": None if self._prior is None else self._prior.remember(),
@@ -193,7 +187,7 @@ class PracticalPlanner(Planner):
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Go on after the planner that remembered this."""
-        self.programs, self._warned = memory["programs"], memory["warned"]
+        self._prices.programs, self._prices.warned = memory["programs"], memory["warned"]
         self._paths.recall(memory["paths"])
         if self._reach is not None:
             self._reach.recall(memory["reach"])
@@ -209,14 +203,14 @@ class PracticalPlanner(Planner):
     def guarantee(self) -> Guarantee:
         """There is none, unless the dynamics are known."""
         known = self.options.dynamics is not None
-        return Guarantee(known=True) if known else Guarantee.heuristic(f"scale {self.options.scale:g}")
+        return Guarantee(known=True) if known else Guarantee.heuristic(f"scale {self.options.scale or NARROW:g}")
 
     @property
     def work(self) -> dict[str, float]:
         """The work of planning the paths, and the number of programs solved."""
         paths = self._paths.work
         plans = paths["plans"] + (0 if self._prior is None else self._prior.plans)
-        return {**paths, "plans": plans, "programs": self.programs}
+        return {**paths, "plans": plans, "programs": self._prices.programs}
 
     @property
     def given_up(self) -> dict[int, str]:
@@ -255,10 +249,20 @@ class PracticalPlanner(Planner):
 
     def _optimistic_plan(self, s: int, t: int) -> tuple[Attempt | GivenUp, float]:
         """Return (a plan in the scaled sets, its value)."""
-        self._price(s, t, self._paths.unseen)
+        if self._prices.used != self._priced:
+            self._change_width()
+        self._paths.prices = self._prices.at(s, t, self._paths.unseen)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
         return planned, self._paths.value
+
+    def _change_width(self) -> None:
+        """Plan in other sets from now on, since goals have prices now, or have none any more."""
+        self._priced, options = not self._priced, self.options
+        if options.successors is not None and options.scale is None:
+            memory = self._paths.remember()
+            self._paths = GosprlPlanner(options.paths(self._priced), self.model, self.need, self._paths.rng)
+            self._paths.recall(memory)
 
     def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
         """Return (a plan with the learnt prior, its value); None if the prior does not lead, or has no path."""
@@ -270,10 +274,9 @@ class PracticalPlanner(Planner):
         if not prior.leads(goals):
             return None
         optimism, prices = 1 - float(need.unmet_items.sum()) / need.missing, None
-        if optimism > 0:
-            self._price(s, t, prior.unseen)
-            if self._paths.prices is not None:
-                prices = optimism * (self._paths.prices - self._paths.prices[goals].min())
+        potential = self._prices.at(s, t, prior.unseen) if optimism > 0 else None
+        if potential is not None:
+            prices = optimism * (potential - potential[goals].min())
         policy, values = prior.plan(goals, model.costs(ending=1.0), prices, optimism, need.of_states)
         if policy[s] < 0:
             return None
@@ -297,41 +300,3 @@ class PracticalPlanner(Planner):
     def _can_sample(self, s: int) -> bool:
         begin, end = int(self.model.rows.ptr[s]), int(self.model.rows.ptr[s + 1])
         return bool(self._under_sampled(begin, end, self.model.counts.visits, self.need.pair) >= 0)
-
-    def _price(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]]) -> None:
-        """Solve the program again if it is due, or if far more samples are missing than at the last time.
-
-        It is due after a fifth of the steps that it predicted, at most STEPS of them, but at least 3 percent. `unseen`
-        returns the mass of unseen successors in each row [R].
-        """
-        use, missing = self.options.fluid, float(self.need.missing)
-        if use is None:
-            use = self.model.rows.num_states <= FLUID_STATES
-        if not use or (t < self._again and missing <= self._missing):
-            return
-        try:
-            flow = self._solve(s, unseen)
-        except GosprlError as error:
-            if not self._warned:
-                warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
-            self._warned, self._basis, self._paths.prices = True, None, None
-            self._again, self._missing = t + AGAIN * missing, np.inf
-            return
-        self.programs += 1
-        self._paths.prices, self._basis = flow.potential, flow.basis
-        wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
-        self._again, self._missing = t + wait, (1 + AGAIN) * missing
-
-    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]]) -> Flow:
-        model, need = self.model, self.need
-        pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
-        state = np.maximum(need.state - need.state_visits, 0)
-        mdp = self.options.dynamics
-        if mdp is not None:
-            cost = model.costs()
-            law = (np.arange(model.rows.num_states) == s).astype(float)
-            return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
-        if model.closed:
-            return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
-        escape = np.where(model.enabled, unseen(), 0.0)
-        return solve_model(model, pair, state, s, escape, basis=self._basis)

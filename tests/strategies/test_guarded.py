@@ -164,8 +164,7 @@ def test_what_is_said_to_be_possible_is_told_to_both_plans():
 
 def test_states_that_no_dynamics_lead_to_are_given_up_by_the_certified_plan():
     one_way = TabularMDP([[[0, 1]], [[0, 1]]])
-    with pytest.warns(UserWarning, match="nearest first for now: some states are left for good"):
-        result = gosprl.collect(Untold(one_way), [[5], [5]], seed=0, successors=one_way)
+    result = gosprl.collect(Untold(one_way), [[5], [5]], seed=0, successors=one_way)
     assert result.stop == "unreachable"
     assert result.unreachable == {0: "no path that surely gets there, whatever the dynamics in the sets"}
     assert result.counts[1, 0] >= 5

@@ -9,7 +9,7 @@ from walked import table_collector
 import gosprl
 from gosprl import KL, Bernstein, Collector, EmpiricalModel, InputError, TabularMDP
 from gosprl.envs import make
-from gosprl.strategies import Gosprl, Guarded, Practical, practical
+from gosprl.strategies import Gosprl, Guarded, Practical, prices
 from gosprl.strategies.practical import NarrowKL
 from gosprl.systems.tabular import Tabular
 
@@ -129,7 +129,7 @@ def test_no_set_and_no_program_is_made_from_counts_during_a_run(name, monkeypatc
     with monkeypatch.context() as patched:
         for family in (KL, Bernstein, NarrowKL):
             patched.setattr(family, "intervals", learns)
-        patched.setattr(practical, "solve_model", learns)
+        patched.setattr(prices, "solve_model", learns)
         collector.walk(ROOM)
     result = collector.result()
     assert result.met

@@ -1,15 +1,13 @@
 """The practical plan: what it samples and when it plans, prices, and what it does when the program fails."""
 
-import warnings
-
 import numpy as np
 import pytest
 from walked import table_collector
 
 import gosprl
-from gosprl import GosprlError, InputError
+from gosprl import InputError
 from gosprl.envs import make
-from gosprl.strategies import Practical, practical
+from gosprl.strategies import Practical
 from gosprl.strategies.practical import NarrowKL, PracticalPlanner
 
 RIVER = make("riverswim6")
@@ -96,34 +94,6 @@ def test_programs_are_solved_again_after_some_of_what_they_foresee():
     result = gosprl.collect(CLIFF, 10, seed=0, strategy="practical")
     assert 10 < result.work["programs"] < 200
     assert gosprl.collect(CLIFF, 10, seed=0, strategy="practical", fluid=False).work["programs"] == 0
-
-
-def test_above_some_hundred_states_no_program_unless_asked_for(monkeypatch):
-    monkeypatch.setattr(practical, "FLUID_STATES", 40)
-    assert gosprl.collect(CLIFF, 1, seed=0, strategy="practical").work["programs"] == 0
-    assert gosprl.collect(CLIFF, 1, seed=0, strategy="practical", fluid=True).work["programs"] > 0
-    assert gosprl.collect(RIVER, 1, seed=0, strategy="practical").work["programs"] > 0
-
-
-@pytest.mark.parametrize("failing", [0, 3])
-def test_a_program_that_fails_is_one_warning_and_shortest_paths(monkeypatch, failing):
-    calls, solve = [0], practical.solve_model
-
-    def broken(*args, **options):
-        calls[0] += 1
-        if calls[0] > failing:
-            raise GosprlError("the fluid program was not solved: no time")
-        return solve(*args, **options)
-
-    monkeypatch.setattr(practical, "solve_model", broken)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = gosprl.collect(CLIFF, 5, seed=0, strategy="practical")
-    assert result.met
-    assert calls[0] > failing + 1  # it was tried again
-    assert [str(w.message) for w in caught] == [
-        "goals are taken nearest first for now: the fluid program was not solved: no time"
-    ]
 
 
 def test_where_every_sample_brings_another_successor_more_are_expected():

@@ -1,0 +1,117 @@
+"""The prices of goals: what it costs to end at one goal instead of another, by the fluid program.
+
+The potential v of the program (`gosprl.planning.fluid`) is the difference between states in the cost of collecting all
+missing samples. So ending at a goal g costs v(g) - min v, in addition to the steps of the path. Where the program
+circulates far from the walk, the potential is constant, and the nearest goal is taken.
+
+Prices are only as good as the model that they are computed with, and the program ignores that samples are whole
+numbers. Both matter while counts are small. So:
+
+1. With unknown dynamics there are no prices before some needed samples were collected, on average over all pairs: 1,
+   but 6 where the successors are known. There, wider sets without prices are better for longer.
+2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
+   better: prices are a little smaller then.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.collecting.need import Need
+from gosprl.errors import GosprlError
+from gosprl.mdp.tabular import TabularMDP
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.fluid import Flow, solve, solve_model
+
+FLUID_STATES = 500
+AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `at`
+PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
+COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples a pair before there are prices
+FEW, SMALLER = 3, 0.9  # below so many missing samples a missing item, prices are multiplied by this
+
+
+class Prices:
+    """The prices of goals in one run.
+
+    Parameters
+    ----------
+    model, need
+        Counts and missing samples, which change during the run.
+    use
+        Whether there are any; None: if there are at most 500 states.
+    dynamics
+        The true dynamics, if they are known.
+
+    Attributes
+    ----------
+    programs
+        Solved so far.
+    """
+
+    def __init__(self, model: EmpiricalModel, need: Need, use: bool | None, dynamics: TabularMDP | None) -> None:
+        self._model, self._need, self._use, self._dynamics = model, need, use, dynamics
+        self.programs, self.warned = 0, False
+        self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
+        self._potential: NDArray[np.float64] | None = None
+        self._basis: Any = None
+
+    def resize(self) -> None:
+        """Forget the prices of fewer states."""
+        self._again = -np.inf if self._potential is not None else self._again
+        self._potential, self._basis = None, None
+
+    @property
+    def used(self) -> bool:
+        """Whether goals have prices by now."""
+        model, use = self._model, self._use
+        if use is None:
+            use = model.rows.num_states <= FLUID_STATES
+        if not use or self._dynamics is not None:
+            return use
+        return self._need.collected >= COLLECTED[model.closed] * int(model.enabled.sum())
+
+    def at(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64] | None:
+        """Return the price of each state [S] up to a constant, for a walk in s at time t; None if there are none.
+
+        The program is solved again after a fifth of the steps that it predicted, at most STEPS of them, but at least 3
+        percent; and if far more samples are missing than at the last time. `unseen` returns the mass of unseen
+        successors in each row [R].
+        """
+        if not self.used:
+            return None
+        missing = float(self._need.missing)
+        if t >= self._again or missing > self._missing:
+            self._solve_again(s, t, unseen, missing)
+        if self._potential is None:
+            return None
+        few = missing < FEW * float(self._need.unmet_items.sum())
+        return SMALLER * self._potential if few else self._potential
+
+    def _solve_again(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]], missing: float) -> None:
+        try:
+            flow = self._solve(s, unseen)
+        except GosprlError as error:
+            if not self.warned:
+                warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
+            self.warned, self._basis, self._potential = True, None, None
+            self._again, self._missing = t + AGAIN * missing, np.inf
+            return
+        self.programs += 1
+        self._potential, self._basis = flow.potential, flow.basis
+        wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
+        self._again, self._missing = t + wait, (1 + AGAIN) * missing
+
+    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]]) -> Flow:
+        model, need, mdp = self._model, self._need, self._dynamics
+        pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
+        state = np.maximum(need.state - need.state_visits, 0)
+        if mdp is not None:
+            law = (np.arange(model.rows.num_states) == s).astype(float)
+            return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, model.costs(), pair, state, law, basis=self._basis)
+        if model.closed:
+            return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
+        escape = np.where(model.enabled, unseen(), 0.0)
+        return solve_model(model, pair, state, s, escape, basis=self._basis)
