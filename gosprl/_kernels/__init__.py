@@ -130,9 +130,20 @@ from gosprl._kernels.prior import (
     overview,
     settle,
     stepped,
+    unknown_states,
 )
 from gosprl._kernels.sets import Sets, check_rows, has_slack, is_open, replace_rows, stays_alive
 from gosprl._kernels.ssp import direct_start, evaluate, extrapolate, rounding_error, solve
+from gosprl._kernels.steps import (
+    Steps,
+    add_step,
+    first_slot,
+    move_steps,
+    number_of,
+    place_state,
+    slot_of_step,
+    state_after,
+)
 from gosprl._kernels.ties import Seen, greedy, hashed_uniform, pick
 from gosprl._kernels.walk import Course, Dynamics, drawn_row, under_sampled_row, walk, why_ended
 
@@ -186,8 +197,10 @@ __all__ = [
     "Region",
     "Seen",
     "Sets",
+    "Steps",
     "accumulate",
     "add_many",
+    "add_step",
     "average",
     "average_errors",
     "best_row",
@@ -206,6 +219,7 @@ __all__ = [
     "extrapolate",
     "first_foreign",
     "first_of",
+    "first_slot",
     "focus",
     "frozen_room",
     "greedy",
@@ -228,6 +242,7 @@ __all__ = [
     "lipschitz_errors",
     "lower_values",
     "members",
+    "move_steps",
     "nearby",
     "new_frozen",
     "note",
@@ -235,8 +250,10 @@ __all__ = [
     "note_many",
     "note_step",
     "note_visits",
+    "number_of",
     "overview",
     "pick",
+    "place_state",
     "predecessors",
     "raise_values",
     "rank_states",
@@ -252,8 +269,10 @@ __all__ = [
     "sift_down",
     "sift_up",
     "slot_of",
+    "slot_of_step",
     "solve",
     "sort_by",
+    "state_after",
     "stays_alive",
     "stepped",
     "sweep",
@@ -262,6 +281,7 @@ __all__ = [
     "touch",
     "touch_many",
     "under_sampled_row",
+    "unknown_states",
     "unseen_cap",
     "unseen_caps",
     "unseen_end",
