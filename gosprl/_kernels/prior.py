@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from gosprl._kernels._jit import jit
 from gosprl._kernels.constants import DEAD
-from gosprl._kernels.steps import CODES, FIXED, Steps, add_step, number_of, state_after
+from gosprl._kernels.steps import CODES, FIXED, SPARE, Steps, add_step, number_of, state_after
 
 # experts: where a new successor may come from
 SELF, SIBLING, BEFORE, STEP, ANY_STEP, POPULAR, KNOWN, UNKNOWN, EXPERTS = range(9)
 COMMON = 8  # steps of an action that are told apart when planning: the most frequent ones
 NEAR = 16  # predecessors of a state that are remembered
 BUCKETS, EXACT = 96, 20  # of numbers of visits: see `first_of`
-STATES, EVENTS, PLACES = range(3)  # in `Learnt.scalars`
+STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
 UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
 
@@ -37,7 +37,7 @@ class Learnt(NamedTuple):
     new: NDArray[np.float64]  # [A] successors that were new at a second or later visit
     repeats: NDArray[np.float64]  # [A, BUCKETS] visits, by the number of earlier visits
     concentration: NDArray[np.float64]  # [A + 1] c of each action; last: of all together
-    scalars: NDArray[np.int64]  # [3] STATES that a row led to, EVENTS (new successors), PLACES in use
+    scalars: NDArray[np.int64]  # [5] STATES that a row led to, EVENTS (new successors), PLACES in use; see `note_there`
 
 
 class Layout(NamedTuple):
@@ -146,6 +146,21 @@ def judge(learnt, counts, layout, row, t, chance):
 
 
 @jit
+def note_there(learnt, s, a, t):
+    """Note whether the usual step of an action led from s to a state t that was new, or no state is there."""
+    most = 0
+    for k in range(COMMON):
+        if learnt.times[a, k] > learnt.times[a, most]:
+            most = k
+    if learnt.times[a, most] > 0 and learnt.common[a, most] != 0:
+        usual = state_after(learnt.steps, s, learnt.common[a, most])
+        if usual == t and learnt.into[t] == 0:
+            learnt.scalars[THERE] += 1
+        elif usual == learnt.steps.scalars[SPARE]:
+            learnt.scalars[NOT_THERE] += 1
+
+
+@jit
 def credit(learnt, chance):
     """Divide a new successor among the experts, by weight and chance."""
     total = 0.0
@@ -172,6 +187,8 @@ def learn(learnt, counts, layout, rows, judging, chance):
             if judging:
                 judge(learnt, counts, layout, row, t, chance)
                 credit(learnt, chance)
+                if learnt.taken[row] == 0 and code[s] >= 0 and learnt.steps.scalars[FIXED] == 0:
+                    note_there(learnt, s, a, t)
             if code[s] >= 0 and code[t] >= 0:
                 note_step(learnt, a, (code[t] - code[s]) & CODES)
                 note_step(learnt, A, (code[t] - code[s]) & CODES)
@@ -261,13 +278,18 @@ def nearby(learnt, counts, layout, v, s):
 def stepped(learnt, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 
-    Steps out of the range of numbers do not count. If none is left, the value is `otherwise`.
+    Steps out of the range of numbers do not count. If none is left, the value is `otherwise`. Where states are
+    discovered, steps to unknown places count in part: as often as there was a state.
     """
     total, value, stayed = 0.0, 0.0, 0.0
+    there, spare = learnt.scalars[THERE] + 1.0, learnt.steps.scalars[SPARE]
+    there /= there + learnt.scalars[NOT_THERE] + 1.0
     if learnt.steps.code[s] >= 0:
         for k in range(COMMON):
-            times = learnt.times[kind, k]
+            times = float(learnt.times[kind, k])
             t = state_after(learnt.steps, s, learnt.common[kind, k]) if times > 0 else -1
+            if t == spare:
+                times *= there
             if t >= 0:
                 total += times
                 if t == s:

@@ -4,8 +4,8 @@ A code is a number below 2^62, linear in the coordinates of a state, modulo 2^62
 which vector their states differ, and adding it to the code of another state says where the same step leads from there.
 
 Where states have numbers of their own, the code is the number. Elsewhere a hash table leads from codes to states, and a
-code that no state has stands for a state that is not discovered. Hash tables have linear probing, are at most half full,
-and look at no more than PROBES slots: what finds no place there is not counted.
+code that no state has stands for a state that is not discovered. Hash tables have linear probing and are at most half
+full. No more than PROBES slots are looked at: what finds no place there is not counted.
 """
 
 from typing import NamedTuple

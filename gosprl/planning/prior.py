@@ -13,8 +13,9 @@ its predecessors; a step s' - s that this action, or any action, often makes; a 
 state; any unknown state. Weights are learnt online: each new successor is divided among the experts by the
 probabilities that they gave it, before they learn from it (EM with one pass). Steps are differences of the numbers that
 the system gives its states, or of the coordinates that observations consist of (`gosprl.model.coordinates`), never of
-the order of discovery. A step from a state to where no state is known leads to a state that is not discovered: the first
-free state of the model stands for all of these.
+the order of discovery. Where states are discovered, a step may lead to where no state is known. There may be one, for
+which the first free state of the model stands, or none. How often there was one is learnt, too, from the most frequent
+step of each action that was tried.
 
 A plan is optimistic where that costs little: the mass of successors and predecessors goes to the best of them. What is
 expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
@@ -60,6 +61,7 @@ class Prior:
         weight = np.full(EXPERTS, BEGIN)
         weight[[STEP, ANY_STEP]] = TRUSTED
         self._model, self._mark, self._placed = model, 0, model.states.fixed
+        self._has_steps = model.states.fixed > 0  # whether a state has a code
         self._learnt: Learnt = Learnt(
             weight=weight,
             taken=np.zeros(R, dtype=np.int64),
@@ -76,7 +78,7 @@ class Prior:
             new=np.zeros(A),
             repeats=np.zeros((A, BUCKETS)),
             concentration=np.full(A + 1, FIRST),
-            scalars=np.zeros(3, dtype=np.int64),
+            scalars=np.zeros(5, dtype=np.int64),
         )
         self._v, self._policy, self._chance = np.zeros(S), np.full(S, -1), np.zeros(EXPERTS)
         self._scratch = np.zeros(7)
@@ -108,6 +110,7 @@ class Prior:
                 code = code_of(states[s]) if states.kind(s) == "live" else NONE
                 if code != NONE:
                     place_state(steps, s, code)
+                    self._has_steps = True
         self._placed = steps.scalars[SPARE] = states.used
 
     def _make_room(self, rows: NDArray[np.int64]) -> None:
@@ -155,7 +158,7 @@ class Prior:
         """Whether a plan to goals [S] should be made with the prior."""
         from gosprl._kernels.prior import ANY_STEP, STEP
 
-        if self.weights[[STEP, ANY_STEP]].sum() < EARNED:
+        if not self._has_steps or self.weights[[STEP, ANY_STEP]].sum() < EARNED:
             return False
         model = self._model
         walked = (model.visits > 0) & model.enabled & ~goals[model.rows.state]
@@ -199,10 +202,13 @@ class Prior:
         return self._policy, self._v
 
     def remember(self) -> dict[str, Any]:
-        """Return what the counts do not say: weights, concentrations and values."""
+        """Return what the counts do not say: weights, whether states were where steps lead, concentrations, values."""
+        from gosprl._kernels.prior import NOT_THERE, THERE
+
         learnt = self._learnt
         return {
             "weight": learnt.weight.tolist(),
+            "there": learnt.scalars[[THERE, NOT_THERE]].tolist(),
             "concentration": learnt.concentration.tolist(),
             "values": self._v.tolist(),
             "plans": self.plans,
@@ -211,18 +217,22 @@ class Prior:
     def resized(self) -> "Prior":
         """Return the prior for a model that has more states and rows now."""
         other = Prior(self._model)
-        values = np.zeros(len(other._v))
-        values[: len(self._v)] = self._v
-        other.recall({**self.remember(), "values": values})
+        other.recall(self.remember())
         return other
 
     def recall(self, memory: Mapping[str, Any]) -> None:
-        """Go on after the prior that remembered this; the rest is learnt from the counts."""
-        learnt = self._learnt
-        learnt.weight[:] = memory["weight"]
+        """Go on after the prior that remembered this; the rest is learnt from the counts.
+
+        There may be more states and actions now.
+        """
+        from gosprl._kernels.prior import NOT_THERE, THERE
+
+        self._learnt.weight[:] = memory["weight"]
+        self._learnt.scalars[[THERE, NOT_THERE]] = memory["there"]
         self.update(judging=False)
-        learnt.concentration[:] = memory["concentration"]
-        self._v[:] = memory["values"]
+        *each, together = memory["concentration"]
+        self._learnt.concentration[: len(each)], self._learnt.concentration[-1] = each, together
+        self._v[: len(memory["values"])] = memory["values"]
         self.plans = memory["plans"]
 
 
@@ -233,9 +243,9 @@ def _no_steps(model: EmpiricalModel) -> "Steps":
     S, fixed = model.rows.num_states, model.states.fixed
     code = np.full(S, NONE)
     code[:fixed] = np.arange(fixed)
-    nothing = np.zeros(0, dtype=np.int64)
+    table, none = np.full(1 if fixed else _power(2 * S), -1), np.zeros(0, dtype=np.int64)
     scalars = np.array([fixed, model.states.used, 0])
-    return _with_slots(Steps(code, np.full(1 if fixed else _power(2 * S), -1), *[nothing] * 3, scalars), 1)
+    return _with_slots(Steps(code, table, none, none, none, scalars), 1)
 
 
 def _with_slots(steps: "Steps", number: int) -> "Steps":
