@@ -76,7 +76,7 @@ def note_visits(repeats, begin, end):
 @jit
 def note_step(learnt, kind, step):
     """Count a step of an action (or of any, the last kind), and keep the list of the most frequent ones."""
-    number, rarest = add_step(learnt.steps, kind, step, 1), 0
+    number, rarest = add_step(learnt.steps, kind, step), 0
     learnt.total[kind] += 1
     for k in range(COMMON):
         if learnt.times[kind, k] > 0 and learnt.common[kind, k] == step:

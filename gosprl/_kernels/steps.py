@@ -18,7 +18,8 @@ from gosprl._kernels._jit import jit
 CODES = 2**62 - 1  # the largest code; a mask
 FIXED, SPARE, FILLED = range(3)  # in `Steps.scalars`
 PROBES = 200
-LOW, FACTORS = 2**31 - 1, (0x2545F491, 0x1F123BB5, 0x27D4EB2F)  # below 2^30: no sum of products overflows
+LOW, FACTORS = 2**31 - 1, (0x2545F491, 0x1F123BB5)  # below 2^30: the sum of products does not overflow
+SPREAD = 0x27D4EB2F  # so that the same step of other kinds begins elsewhere
 
 
 class Steps(NamedTuple):
@@ -33,9 +34,9 @@ class Steps(NamedTuple):
 
 
 @jit
-def first_slot(kind, code, size):
+def first_slot(code, size):
     """Return where the search begins in a table whose size is a power of two."""
-    mixed = (code & LOW) * FACTORS[0] + (code >> 31) * FACTORS[1] + (kind & LOW) * FACTORS[2]
+    mixed = (code & LOW) * FACTORS[0] + (code >> 31) * FACTORS[1]
     return (mixed ^ (mixed >> 29)) & (size - 1)
 
 
@@ -44,7 +45,7 @@ def place_state(steps, s, code):
     """Let s be the state of a code, unless another one is."""
     steps.code[s] = code
     size = len(steps.state)
-    slot = first_slot(0, code, size)
+    slot = first_slot(code, size)
     for _ in range(min(PROBES, size)):
         t = steps.state[slot]
         if t < 0:
@@ -61,7 +62,7 @@ def state_after(steps, s, step):
     if steps.scalars[FIXED] > 0:
         return code if code < steps.scalars[FIXED] else -1
     size = len(steps.state)
-    slot = first_slot(0, code, size)
+    slot = first_slot(code, size)
     for _ in range(min(PROBES, size)):
         t = steps.state[slot]
         if t < 0:
@@ -76,7 +77,7 @@ def state_after(steps, s, step):
 def slot_of_step(steps, kind, step):
     """Return the slot of a step, or the free one that it would take; -1: neither."""
     size = len(steps.kind)
-    slot = first_slot(kind, step, size)
+    slot = first_slot((step + kind * SPREAD) & CODES, size)
     for _ in range(min(PROBES, size)):
         if steps.kind[slot] < 0 or (steps.kind[slot] == kind and steps.step[slot] == step):
             return slot
@@ -92,15 +93,15 @@ def number_of(steps, kind, step):
 
 
 @jit
-def add_step(steps, kind, step, number):
-    """Count a step so many times; return how often it was made so far, 0 if that is not known."""
+def add_step(steps, kind, step):
+    """Count a step; return how often it was made so far, 0 if that is not known."""
     slot = slot_of_step(steps, kind, step)
     if slot < 0:
         return 0
     if steps.kind[slot] < 0:
         steps.kind[slot], steps.step[slot] = kind, step
         steps.scalars[FILLED] += 1
-    steps.number[slot] += number
+    steps.number[slot] += 1
     return steps.number[slot]
 
 
@@ -108,5 +109,5 @@ def add_step(steps, kind, step, number):
 def move_steps(old, new):
     """Count all steps of one table in another, which is larger."""
     for slot in range(len(old.kind)):
-        if old.kind[slot] >= 0:
-            add_step(new, old.kind[slot], old.step[slot], old.number[slot])
+        if old.kind[slot] >= 0 and add_step(new, old.kind[slot], old.step[slot]) > 0:
+            new.number[slot_of_step(new, old.kind[slot], old.step[slot])] = old.number[slot]
