@@ -79,7 +79,7 @@ def taxi(number):
 ENVIRONMENTS = {  # with episodes that end: the place of each observation
     "FrozenLake8x8-v1": lambda number: divmod(number, 8),
     "CliffWalking-v1": lambda number: divmod(number, 12),
-    "Taxi-v3": taxi,
+    "Taxi-v4": taxi,
 }
 
 
