@@ -7,18 +7,20 @@ from numpy.typing import NDArray
 
 from gosprl._kernels._jit import jit
 from gosprl._kernels.constants import DEAD
+from gosprl._kernels.steps import CODES, FIXED, SPARE, Steps, add_step, number_of, state_after
 
 # experts: where a new successor may come from
 SELF, SIBLING, BEFORE, STEP, ANY_STEP, POPULAR, KNOWN, UNKNOWN, EXPERTS = range(9)
 COMMON = 8  # steps of an action that are told apart when planning: the most frequent ones
 NEAR = 16  # predecessors of a state that are remembered
 BUCKETS, EXACT = 96, 20  # of numbers of visits: see `first_of`
-STATES, EVENTS, PLACES = range(3)  # in `Learnt.scalars`
+STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
+UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
 
 
 class Learnt(NamedTuple):
-    """What is known of new successors: S states of which the first F have numbers of their own, R rows, A actions."""
+    """What is known of new successors: S states, R rows, A actions."""
 
     weight: NDArray[np.float64]  # [EXPERTS] number of new successors that each one explains
     taken: NDArray[np.int64]  # [R] successors of the row that were learnt from
@@ -28,14 +30,14 @@ class Learnt(NamedTuple):
     head: NDArray[np.int64]  # [S] first place in the list of its predecessors; -1: none
     before: NDArray[np.int64]  # [NEAR S] predecessor at a place
     next: NDArray[np.int64]  # [NEAR S] the next place of the same list; -1: none
-    steps: NDArray[np.int64]  # [A + 1, 2 F - 1] how often a new successor was so far away; last: for any action
+    steps: Steps  # how often a new successor was so far away
     common: NDArray[np.int64]  # [A + 1, COMMON] the most frequent steps
     times: NDArray[np.int64]  # [A + 1, COMMON] how often they were made; 0: no step
-    total: NDArray[np.int64]  # [A + 1] sum of `steps`
+    total: NDArray[np.int64]  # [A + 1] number of steps
     new: NDArray[np.float64]  # [A] successors that were new at a second or later visit
     repeats: NDArray[np.float64]  # [A, BUCKETS] visits, by the number of earlier visits
     concentration: NDArray[np.float64]  # [A + 1] c of each action; last: of all together
-    scalars: NDArray[np.int64]  # [3] STATES that a row led to, EVENTS (new successors), PLACES in use
+    scalars: NDArray[np.int64]  # [5] STATES that a row led to, EVENTS (new successors), PLACES in use; see `note_there`
 
 
 class Layout(NamedTuple):
@@ -72,11 +74,10 @@ def note_visits(repeats, begin, end):
 
 
 @jit
-def note_step(learnt, kind, step, shift):
+def note_step(learnt, kind, step):
     """Count a step of an action (or of any, the last kind), and keep the list of the most frequent ones."""
-    learnt.steps[kind, step + shift] += 1
+    number, rarest = add_step(learnt.steps, kind, step), 0
     learnt.total[kind] += 1
-    number, rarest = learnt.steps[kind, step + shift], 0
     for k in range(COMMON):
         if learnt.times[kind, k] > 0 and learnt.common[kind, k] == step:
             learnt.times[kind, k] = number
@@ -103,7 +104,14 @@ def note_before(learnt, s, t):
 
 
 @jit
-def judge(learnt, counts, layout, row, t, shift, chance):
+def unknown_states(learnt):
+    """Return the number of states that no row led to; where it cannot be known, as many as are known."""
+    states, fixed = learnt.scalars[STATES], learnt.steps.scalars[FIXED]
+    return fixed - states if fixed > 0 else UNDISCOVERED + states
+
+
+@jit
+def judge(learnt, counts, layout, row, t, chance):
     """Write the probability that each expert gave to the new successor t of a row."""
     s, a, A = layout.state[row], layout.action[row], len(learnt.new)
     for k in range(EXPERTS):
@@ -126,14 +134,30 @@ def judge(learnt, counts, layout, row, t, shift, chance):
         at = learnt.next[at]
     if number > 0:
         chance[BEFORE] = right / number
-    if s <= shift and t <= shift:
-        chance[STEP] = learnt.steps[a, t - s + shift] / (learnt.total[a] + 1.0)
-        chance[ANY_STEP] = learnt.steps[A, t - s + shift] / (learnt.total[A] + 1.0)
+    if learnt.steps.code[s] >= 0 and learnt.steps.code[t] >= 0:
+        step = (learnt.steps.code[t] - learnt.steps.code[s]) & CODES
+        chance[STEP] = number_of(learnt.steps, a, step) / (learnt.total[a] + 1.0)
+        chance[ANY_STEP] = number_of(learnt.steps, A, step) / (learnt.total[A] + 1.0)
     chance[POPULAR] = learnt.into[t] / (learnt.scalars[EVENTS] + 1.0)
     if learnt.into[t] == 0 and t != s:
-        chance[UNKNOWN] = 1.0 / max(1, shift + 1 - learnt.scalars[STATES])
+        chance[UNKNOWN] = 1.0 / max(1, unknown_states(learnt))
     else:
         chance[KNOWN] = 1.0 / max(1, learnt.scalars[STATES])
+
+
+@jit
+def note_there(learnt, s, a, t):
+    """Note whether the usual step of an action led from s to a state t that was new, or no state is there."""
+    most = 0
+    for k in range(COMMON):
+        if learnt.times[a, k] > learnt.times[a, most]:
+            most = k
+    if learnt.times[a, most] > 0 and learnt.common[a, most] != 0:
+        usual = state_after(learnt.steps, s, learnt.common[a, most])
+        if usual == t and learnt.into[t] == 0:
+            learnt.scalars[THERE] += 1
+        elif usual == learnt.steps.scalars[SPARE]:
+            learnt.scalars[NOT_THERE] += 1
 
 
 @jit
@@ -152,7 +176,7 @@ def credit(learnt, chance):
 @jit
 def learn(learnt, counts, layout, rows, judging, chance):
     """Learn from what is new in `rows`, which were changed last to first; `judging`: experts are credited."""
-    shift, A = (learnt.steps.shape[1] - 1) // 2, len(learnt.new)
+    code, A = learnt.steps.code, len(learnt.new)
     for i in range(len(rows) - 1, -1, -1):
         row = rows[i]
         s, a = layout.state[row], layout.action[row]
@@ -161,11 +185,13 @@ def learn(learnt, counts, layout, rows, judging, chance):
         for j in range(counts.start[row] + learnt.taken[row], counts.start[row] + counts.length[row]):
             t = counts.succ[j]
             if judging:
-                judge(learnt, counts, layout, row, t, shift, chance)
+                judge(learnt, counts, layout, row, t, chance)
                 credit(learnt, chance)
-            if s <= shift and t <= shift:
-                note_step(learnt, a, t - s, shift)
-                note_step(learnt, A, t - s, shift)
+                if learnt.taken[row] == 0 and code[s] >= 0 and learnt.steps.scalars[FIXED] == 0:
+                    note_there(learnt, s, a, t)
+            if code[s] >= 0 and code[t] >= 0:
+                note_step(learnt, a, (code[t] - code[s]) & CODES)
+                note_step(learnt, A, (code[t] - code[s]) & CODES)
             if learnt.into[t] == 0:
                 learnt.scalars[STATES] += 1
             learnt.into[t] += 1
@@ -252,14 +278,19 @@ def nearby(learnt, counts, layout, v, s):
 def stepped(learnt, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 
-    Steps out of the range of numbers do not count. If none is left, the value is `otherwise`.
+    Steps out of the range of numbers do not count. If none is left, the value is `otherwise`. Where states are
+    discovered, steps to unknown places count in part: as often as there was a state.
     """
-    shift = (learnt.steps.shape[1] - 1) // 2
     total, value, stayed = 0.0, 0.0, 0.0
-    if s <= shift:
+    there, spare = learnt.scalars[THERE] + 1.0, learnt.steps.scalars[SPARE]
+    there /= there + learnt.scalars[NOT_THERE] + 1.0
+    if learnt.steps.code[s] >= 0:
         for k in range(COMMON):
-            t, times = s + learnt.common[kind, k], learnt.times[kind, k]
-            if t >= 0 and t <= shift:
+            times = float(learnt.times[kind, k])
+            t = state_after(learnt.steps, s, learnt.common[kind, k]) if times > 0 else -1
+            if t == spare:
+                times *= there
+            if t >= 0:
                 total += times
                 if t == s:
                     stayed += times

@@ -12,7 +12,10 @@ The base says where the new successor is. It is a mixture of experts: the state 
 its predecessors; a step s' - s that this action, or any action, often makes; a state that many rows lead to; any known
 state; any unknown state. Weights are learnt online: each new successor is divided among the experts by the
 probabilities that they gave it, before they learn from it (EM with one pass). Steps are differences of the numbers that
-the system gives its states, never of the order of discovery.
+the system gives its states, or of the coordinates that observations consist of (`gosprl.model.coordinates`), never of
+the order of discovery. Where states are discovered, a step may lead to where no state is known. There may be one, for
+which the first free state of the model stands, or none. How often there was one is learnt, too, from the most frequent
+step of each action that was tried.
 
 A plan is optimistic where that costs little: the mass of successors and predecessors goes to the best of them. What is
 expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
@@ -28,10 +31,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.model.coordinates import NONE, code_of
 from gosprl.model.empirical import EmpiricalModel
 
 if TYPE_CHECKING:
     from gosprl._kernels.prior import Layout
+    from gosprl._kernels.steps import Steps
 
 EARNED = 0.2  # part of the new successors that steps have to explain
 UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
@@ -46,16 +51,17 @@ class Prior:
     Parameters
     ----------
     model
-        The counts; numbers of states are known.
+        The counts.
     """
 
     def __init__(self, model: EmpiricalModel) -> None:
         from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, NEAR, STEP, Learnt
 
-        S, R, A, F = model.rows.num_states, len(model.rows), model.num_actions, model.states.fixed
+        S, R, A = model.rows.num_states, len(model.rows), model.num_actions
         weight = np.full(EXPERTS, BEGIN)
         weight[[STEP, ANY_STEP]] = TRUSTED
-        self._model, self._mark = model, 0
+        self._model, self._mark, self._placed = model, 0, model.states.fixed
+        self._has_steps = model.states.fixed > 0  # whether a state has a code
         self._learnt: Learnt = Learnt(
             weight=weight,
             taken=np.zeros(R, dtype=np.int64),
@@ -65,14 +71,14 @@ class Prior:
             head=np.full(S, -1),
             before=np.zeros(NEAR * S, dtype=np.int64),
             next=np.zeros(NEAR * S, dtype=np.int64),
-            steps=np.zeros((A + 1, 2 * F - 1), dtype=np.int64),
+            steps=_no_steps(model),
             common=np.zeros((A + 1, COMMON), dtype=np.int64),
             times=np.zeros((A + 1, COMMON), dtype=np.int64),
             total=np.zeros(A + 1, dtype=np.int64),
             new=np.zeros(A),
             repeats=np.zeros((A, BUCKETS)),
             concentration=np.full(A + 1, FIRST),
-            scalars=np.zeros(3, dtype=np.int64),
+            scalars=np.zeros(5, dtype=np.int64),
         )
         self._v, self._policy, self._chance = np.zeros(S), np.full(S, -1), np.zeros(EXPERTS)
         self._scratch = np.zeros(7)
@@ -80,8 +86,8 @@ class Prior:
 
     @staticmethod
     def is_possible(model: EmpiricalModel) -> bool:
-        """Whether the states of a model have numbers of their own, and unseen successors are possible."""
-        return model.states.fixed > 1 and not model.closed and model.all_actions
+        """Whether unseen successors are possible in a model."""
+        return model.states.fixed != 1 and not model.closed
 
     def update(self, judging: bool = True) -> None:
         """Learn from what happened since the last call; not `judging`: weights stay what they are."""
@@ -89,8 +95,35 @@ class Prior:
 
         rows = self._model.changed(self._mark)
         self._mark = self._model.mark()
+        self._place_states()
+        self._make_room(rows)
         prior.learn(self._learnt, self._model.counts, self._layout(), rows, judging, self._chance)
         prior.concentrate(self._learnt, ROUNDS, PSEUDO, FIRST)
+
+    def _place_states(self) -> None:
+        """Take in the states discovered since the last call."""
+        from gosprl._kernels.steps import SPARE, place_state
+
+        states, steps = self._model.states, self._learnt.steps
+        if self._model.growing:  # elsewhere, states without numbers are copies of others, for endings
+            for s in range(self._placed, states.used):
+                code = code_of(states[s]) if states.kind(s) == "live" else NONE
+                if code != NONE:
+                    place_state(steps, s, code)
+                    self._has_steps = True
+        self._placed = steps.scalars[SPARE] = states.used
+
+    def _make_room(self, rows: NDArray[np.int64]) -> None:
+        """Enlarge the table of steps, so that it stays half empty whatever is learnt from rows [n]."""
+        from gosprl._kernels.steps import FILLED, move_steps
+
+        learnt, steps = self._learnt, self._learnt.steps
+        new = int((self._model.counts.length[rows] - learnt.taken[rows]).sum())
+        size = 2 * int(steps.scalars[FILLED] + 2 * new)
+        if size > len(steps.kind):
+            larger = _with_slots(steps, 2 * size)
+            move_steps(steps, larger)
+            self._learnt = learnt._replace(steps=larger)
 
     def _layout(self) -> "Layout":
         from gosprl._kernels.prior import Layout
@@ -125,7 +158,7 @@ class Prior:
         """Whether a plan to goals [S] should be made with the prior."""
         from gosprl._kernels.prior import ANY_STEP, STEP
 
-        if self.weights[[STEP, ANY_STEP]].sum() < EARNED:
+        if not self._has_steps or self.weights[[STEP, ANY_STEP]].sum() < EARNED:
             return False
         model = self._model
         walked = (model.visits > 0) & model.enabled & ~goals[model.rows.state]
@@ -158,7 +191,8 @@ class Prior:
 
         self._v[goals] = 0.0 if prices is None else prices[goals]
         states = self._model.states
-        order = np.argsort(self._v[: max(states.fixed, states.used)], kind="stable")
+        # where states are discovered, a free one stands for those that are not
+        order = np.argsort(self._v[: states.used + self._model.growing], kind="stable")
         reset = max(states.reset, 0)
         prior.settle(
             *(self._learnt, self._model.counts, self._layout(), cost, reset, goals, self._v, self._policy, order),
@@ -168,10 +202,13 @@ class Prior:
         return self._policy, self._v
 
     def remember(self) -> dict[str, Any]:
-        """Return what the counts do not say: weights, concentrations and values."""
+        """Return what the counts do not say: weights, whether states were where steps lead, concentrations, values."""
+        from gosprl._kernels.prior import NOT_THERE, THERE
+
         learnt = self._learnt
         return {
             "weight": learnt.weight.tolist(),
+            "there": learnt.scalars[[THERE, NOT_THERE]].tolist(),
             "concentration": learnt.concentration.tolist(),
             "values": self._v.tolist(),
             "plans": self.plans,
@@ -180,16 +217,45 @@ class Prior:
     def resized(self) -> "Prior":
         """Return the prior for a model that has more states and rows now."""
         other = Prior(self._model)
-        values = np.zeros(len(other._v))
-        values[: len(self._v)] = self._v
-        other.recall({**self.remember(), "values": values})
+        other.recall(self.remember())
         return other
 
     def recall(self, memory: Mapping[str, Any]) -> None:
-        """Go on after the prior that remembered this; the rest is learnt from the counts."""
-        learnt = self._learnt
-        learnt.weight[:] = memory["weight"]
+        """Go on after the prior that remembered this; the rest is learnt from the counts.
+
+        There may be more states and actions now.
+        """
+        from gosprl._kernels.prior import NOT_THERE, THERE
+
+        self._learnt.weight[:] = memory["weight"]
+        self._learnt.scalars[[THERE, NOT_THERE]] = memory["there"]
         self.update(judging=False)
-        learnt.concentration[:] = memory["concentration"]
-        self._v[:] = memory["values"]
+        *each, together = memory["concentration"]
+        self._learnt.concentration[: len(each)], self._learnt.concentration[-1] = each, together
+        self._v[: len(memory["values"])] = memory["values"]
         self.plans = memory["plans"]
+
+
+def _no_steps(model: EmpiricalModel) -> "Steps":
+    """Return empty tables of steps, with room for all states of a model."""
+    from gosprl._kernels.steps import Steps
+
+    S, fixed = model.rows.num_states, model.states.fixed
+    code = np.full(S, NONE)
+    code[:fixed] = np.arange(fixed)
+    table, none = np.full(1 if fixed else _power(2 * S), -1), np.zeros(0, dtype=np.int64)
+    scalars = np.array([fixed, model.states.used, 0])
+    return _with_slots(Steps(code, table, none, none, none, scalars), 1)
+
+
+def _with_slots(steps: "Steps", number: int) -> "Steps":
+    """Return the same codes with an empty table of at least so many steps."""
+    size, scalars = _power(number), steps.scalars.copy()
+    scalars[-1] = 0
+    kind, step, count = np.full(size, -1), np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    return steps._replace(kind=kind, step=step, number=count, scalars=scalars)
+
+
+def _power(number: int) -> int:
+    """Return the least power of two that is no less than a positive number."""
+    return 1 << (number - 1).bit_length()

@@ -273,7 +273,9 @@ class PracticalPlanner(Planner):
         prior.update()
         if not prior.leads(goals):
             return None
-        optimism, prices = 1 - float(need.unmet_items.sum()) / need.missing, None
+        if model.growing and need.requirement.of_discovered:
+            goals[model.states.used] = True  # whatever is discovered is needed
+        optimism, prices = self._optimism(), None
         potential = self._prices.at(s, t, prior.unseen) if optimism > 0 else None
         if potential is not None:
             prices = optimism * (potential - potential[goals].min())
@@ -283,6 +285,12 @@ class PracticalPlanner(Planner):
         N = model.visits
         hidden = not prior.found[goals].any()  # looking for them, every visit changes what is expected
         return Attempt(policy, goals, N.copy() if hidden else N + np.maximum(N, 1), UNLIMITED), float(values[s])
+
+    def _optimism(self) -> float:
+        """Return 1 - 1 / (missing samples of an unmet item); not of states that are to be discovered."""
+        used = self.model.states.used
+        missing = float(self.need.missing_samples[:used].sum())
+        return 1 - float(self.need.unmet_items[:used].sum()) / missing if missing else 0.0
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:

@@ -206,9 +206,15 @@ for need in (1, np.arange(16) % 3):
     collector = gosprl.Collector(16, 4, need, seed=0, prior=True)
     result = collector.run(grid, max_steps=150)
     prior = collector.planner.practical._prior
-    show("prior", result.counts, *prior._learnt, prior._v, prior._policy)
+    learnt = [part for part in prior._learnt if isinstance(part, np.ndarray)]
+    show("prior", result.counts, *learnt, *prior._learnt.steps, prior._v, prior._policy)
 lake = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60, prior=True)
 show("prior", lake.counts)
+places = gosprl.collect(
+    gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=9),
+    need=1, seed=0, prior=True, key=lambda o, info: (-(10**20), *divmod(int(o), 4)),
+)
+show("prior", places.counts)
 sys.setprofile(None)
 functions = inspect.getmembers(_kernels, inspect.isfunction) + inspect.getmembers(rules, inspect.isfunction)
 homes = (_kernels.__name__, rules.__name__)  # the walk compiles the rules

@@ -64,6 +64,8 @@ for strategy in ("guarded", "gosprl", "practical", "random", "zero_one_ucrl", "z
 for need in (1, 2):
     gosprl.collect(grid, need, prior=True, seed=0, max_steps=300)
 gosprl.collect(grid, np.arange(16) % 3, prior=True, seed=0, max_steps=300)
+lake = gymnasium.make("FrozenLake-v1")
+gosprl.collect(lake, 9, prior=True, seed=0, max_steps=100, key=lambda o, info: divmod(int(o), 4))
 rewarded = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
 gosprl.collect(rewarded, np.full((6, 2), 2), seed=0, threshold=0.9)
 

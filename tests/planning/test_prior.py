@@ -1,5 +1,6 @@
 """The learnt prior: what it learns against counting by hand, what it plans against linear solves and known dynamics."""
 
+from collections import Counter
 from itertools import pairwise
 
 import gymnasium
@@ -35,6 +36,16 @@ def learnt_from(transitions, each=True, **size):
             prior.update()
     prior.update()
     return prior
+
+
+def steps_of(prior):
+    """How often each step was made: (action, or their number for any; step) -> number."""
+    steps = prior._learnt.steps
+    return {
+        (int(kind), int(step)): int(number)
+        for kind, step, number in zip(steps.kind, steps.step, steps.number, strict=True)
+        if kind >= 0
+    }
 
 
 def shuffled(mdp, seed):
@@ -107,8 +118,11 @@ def test_the_order_of_learning_at_once_or_step_by_step_leaves_the_same_structure
     rng = np.random.default_rng(3)
     transitions = rng.integers((CHAIN, 2, CHAIN), size=(200, 3)).tolist()
     one, other = (learnt_from(transitions, each) for each in (True, False))
-    for name in ("taken", "visited", "found", "into", "steps", "total", "new", "repeats", "scalars"):
+    for name in ("taken", "visited", "found", "into", "total", "new", "repeats", "scalars"):
         np.testing.assert_array_equal(getattr(one._learnt, name), getattr(other._learnt, name))
+    assert steps_of(one) == steps_of(other)
+    by_hand = Counter((a, (t - s) % 2**62) for s, a, t in set(map(tuple, transitions)))
+    assert {key: number for key, number in steps_of(one).items() if key[0] < 2} == by_hand
 
 
 def test_known_rows_are_planned_like_the_frequencies():
@@ -193,8 +207,9 @@ def test_a_prior_is_remembered():
     prior.plan(goals, np.ones(2 * CHAIN), None, 0.5, False)
     other = Prior(prior._model)
     other.recall(prior.remember())
-    for name in ("weight", "concentration", "taken", "into", "steps", "repeats"):
+    for name in ("weight", "concentration", "taken", "into", "repeats"):
         np.testing.assert_array_equal(getattr(prior._learnt, name), getattr(other._learnt, name))
+    assert steps_of(prior) == steps_of(other)
     one, two = (each.plan(goals, np.ones(2 * CHAIN), None, 0.5, False) for each in (prior, other))
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
