@@ -102,6 +102,20 @@ from gosprl._kernels.intervals import (
     weighted_kl_ends,
     weighted_kl_intervals,
 )
+from gosprl._kernels.local import (
+    FOUND_GOALS,
+    ITEMS,
+    UNSEEN_MASS,
+    Around,
+    begin,
+    include,
+    include_steps,
+    overview,
+    plan_around,
+    settle,
+    survey,
+    widen,
+)
 from gosprl._kernels.need import Ledger, note, note_many, recount
 from gosprl._kernels.operator import Frozen, accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 from gosprl._kernels.prior import (
@@ -127,8 +141,6 @@ from gosprl._kernels.prior import (
     note_before,
     note_step,
     note_visits,
-    overview,
-    settle,
     stepped,
 )
 from gosprl._kernels.sets import Sets, check_rows, has_slack, is_open, replace_rows, stays_alive
@@ -150,8 +162,10 @@ __all__ = [
     "FEW",
     "FIRST_CAPACITY",
     "FOREIGN",
+    "FOUND_GOALS",
     "HISTORY",
     "INVALID",
+    "ITEMS",
     "KNOWN",
     "LINKS",
     "MANY",
@@ -172,8 +186,10 @@ __all__ = [
     "TOUCHED",
     "UNKNOWN",
     "UNPLACED_MASS",
+    "UNSEEN_MASS",
     "UPDATES",
     "USED",
+    "Around",
     "Counts",
     "Course",
     "Dynamics",
@@ -190,6 +206,7 @@ __all__ = [
     "add_many",
     "average",
     "average_errors",
+    "begin",
     "best_row",
     "changed_since",
     "check_rows",
@@ -212,6 +229,8 @@ __all__ = [
     "has_slack",
     "hashed_uniform",
     "head_start",
+    "include",
+    "include_steps",
     "is_open",
     "judge",
     "kl_end",
@@ -237,6 +256,7 @@ __all__ = [
     "note_visits",
     "overview",
     "pick",
+    "plan_around",
     "predecessors",
     "raise_values",
     "rank_states",
@@ -256,6 +276,7 @@ __all__ = [
     "sort_by",
     "stays_alive",
     "stepped",
+    "survey",
     "sweep",
     "sweep_frozen",
     "sweep_relative",
@@ -270,4 +291,5 @@ __all__ = [
     "weighted_kl_ends",
     "weighted_kl_intervals",
     "why_ended",
+    "widen",
 ]

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
 BEGIN, TRUSTED = 0.5, 1.0  # weights at the beginning: of an expert; of those that know steps
 PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; the concentration without data
 ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
+SHARE = 500  # with S states, all of them are looked at once in S / SHARE plans
+FARTHEST = 4  # a region's radius is at most so many times the distance of the nearest goal
 
 
 class Prior:
@@ -50,6 +53,7 @@ class Prior:
     """
 
     def __init__(self, model: EmpiricalModel) -> None:
+        from gosprl._kernels import DEAD, Around
         from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, NEAR, STEP, Learnt
 
         S, R, A, F = model.rows.num_states, len(model.rows), model.num_actions, model.states.fixed
@@ -74,8 +78,19 @@ class Prior:
             concentration=np.full(A + 1, FIRST),
             scalars=np.zeros(3, dtype=np.int64),
         )
-        self._v, self._policy, self._chance = np.zeros(S), np.full(S, -1), np.zeros(EXPERTS)
-        self._scratch = np.zeros(7)
+        self._around = Around(
+            v=np.full(S, DEAD),
+            last=np.zeros(S),
+            policy=np.full(S, -1),
+            states=np.zeros(S, dtype=np.int64),
+            depth=np.zeros(S, dtype=np.int64),
+            mark=np.zeros(S, dtype=np.int64),
+            scalars=np.zeros(5, dtype=np.int64),
+        )
+        self._nothing = np.zeros(S)  # what goals cost without prices
+        self._chance, self._scratch = np.zeros(EXPERTS), np.zeros(4)
+        self._seen, self._means = np.ones(3), np.zeros(3)  # by the last survey and overview
+        self._wait, self._version, self._due, self._floor = 0, -1, True, 1.0
         self.plans = 0
 
     @staticmethod
@@ -116,35 +131,52 @@ class Prior:
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
+    def survey(self, need: Need) -> None:
+        """Look at all states, if more plans were made since the last time than one in SHARE states."""
+        from gosprl._kernels import survey
+
+        if self._wait > 0 and self._version == need.version:
+            self._wait -= 1
+            return
+        survey(self._learnt, self._model.counts, self._layout(), need.unmet_items, self._seen)
+        self._version, self._wait, self._due = need.version, self._model.rows.num_states // SHARE, True
+
+    def leads(self) -> bool:
+        """Whether plans should be made with the prior."""
+        from gosprl._kernels import ANY_STEP, STEP, UNSEEN_MASS
+
+        return bool(self.weights[[STEP, ANY_STEP]].sum() >= EARNED and self._seen[UNSEEN_MASS] >= UNSEEN)
+
+    def optimism(self, missing: int) -> float:
+        """Return how much is hoped for from successors that nothing is known of: 0 if one sample a pair is missing."""
+        from gosprl._kernels import ITEMS
+
+        return max(0.0, 1 - float(self._seen[ITEMS]) / missing)
+
     @property
-    def found(self) -> NDArray[np.bool_]:
-        """Which states [S] are known to exist, as far as was learnt."""
-        return self._learnt.found
+    def hidden(self) -> bool:
+        """Whether no goal is known to exist."""
+        from gosprl._kernels import FOUND_GOALS
 
-    def leads(self, goals: NDArray[np.bool_]) -> bool:
-        """Whether a plan to goals [S] should be made with the prior."""
-        from gosprl._kernels.prior import ANY_STEP, STEP
-
-        if self.weights[[STEP, ANY_STEP]].sum() < EARNED:
-            return False
-        model = self._model
-        walked = (model.visits > 0) & model.enabled & ~goals[model.rows.state]
-        return not walked.any() or float(self.unseen()[walked].mean()) >= UNSEEN
+        return bool(self._seen[FOUND_GOALS] == 0)
 
     def plan(
         self,
-        goals: NDArray[np.bool_],
+        s: int,
+        unmet: NDArray[np.int64],
         cost: NDArray[np.float64],
         prices: NDArray[np.float64] | None,
         optimism: float,
         through: bool,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return (rows [S], values [S]) of shortest paths to goals [S]; both are overwritten by the next plan.
+    ) -> tuple[NDArray[np.int64], float]:
+        """Return (rows [S], value in s) of shortest paths to goals; the rows are overwritten by the next plan.
 
         Parameters
         ----------
-        goals
-            [S] where paths may end.
+        s
+            Where the walk is.
+        unmet
+            [S] positive where paths may end.
         cost
             [R] of a step.
         prices
@@ -154,18 +186,22 @@ class Prior:
         through
             Whether goals get rows as well, to walk on from there.
         """
-        from gosprl._kernels import prior
+        from gosprl._kernels import overview, plan_around
 
-        self._v[goals] = 0.0 if prices is None else prices[goals]
-        states = self._model.states
-        order = np.argsort(self._v[: max(states.fixed, states.used)], kind="stable")
-        reset = max(states.reset, 0)
-        prior.settle(
-            *(self._learnt, self._model.counts, self._layout(), cost, reset, goals, self._v, self._policy, order),
-            *(self.weights, float(optimism), SWEEPS, PRECISION, through, self._scratch),
+        model, states, around = self._model, self._model.states, self._around
+        price = self._nothing if prices is None else prices
+        if self._due:
+            self._due = False
+            known = max(states.fixed, states.used)
+            overview(self._learnt, unmet, price, around.last, float(optimism), known, self._means)
+            self._floor = float(cost.min())
+        farthest = FARTHEST if prices is None else model.rows.num_states
+        value = plan_around(
+            *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
+            *(around, s, self.weights, self._means, farthest, SWEEPS, PRECISION, through, self._scratch),
         )
         self.plans += 1
-        return self._policy, self._v
+        return around.policy, value
 
     def remember(self) -> dict[str, Any]:
         """Return what the counts do not say: weights, concentrations and values."""
@@ -173,16 +209,13 @@ class Prior:
         return {
             "weight": learnt.weight.tolist(),
             "concentration": learnt.concentration.tolist(),
-            "values": self._v.tolist(),
             "plans": self.plans,
         }
 
     def resized(self) -> "Prior":
         """Return the prior for a model that has more states and rows now."""
         other = Prior(self._model)
-        values = np.zeros(len(other._v))
-        values[: len(self._v)] = self._v
-        other.recall({**self.remember(), "values": values})
+        other.recall(self.remember())
         return other
 
     def recall(self, memory: Mapping[str, Any]) -> None:
@@ -191,5 +224,4 @@ class Prior:
         learnt.weight[:] = memory["weight"]
         self.update(judging=False)
         learnt.concentration[:] = memory["concentration"]
-        self._v[:] = memory["values"]
         self.plans = memory["plans"]

@@ -163,7 +163,9 @@ class PracticalPlanner(Planner):
 
     def _new_arrays(self) -> None:
         S, R = self.model.rows.num_states, len(self.model.rows)
-        self._no_goals = np.zeros(S, dtype=bool)
+        self._no_goals, self._no_visits = np.zeros(S, dtype=bool), np.zeros(R, dtype=np.int64)
+        self._limit, self._limited = np.ones(R, dtype=np.int64), 0  # see `_limits`; the model's mark when it was called
+        self._cost, self._used = np.ones(0), -1  # see `_costs`; states in use when it was called
         # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
@@ -265,21 +267,33 @@ class PracticalPlanner(Planner):
         prior, need, model = self._prior, self.need, self.model
         if prior is None or need.missing == 0:
             return None
-        goals = need.unmet_items > 0
         prior.update()
-        if not prior.leads(goals):
+        prior.survey(need)
+        if not prior.leads():
             return None
-        optimism, prices = 1 - float(need.unmet_items.sum()) / need.missing, None
+        optimism, prices = prior.optimism(need.missing), None
         if optimism > 0:
             self._price(s, t, prior.unseen)
             if self._paths.prices is not None:
-                prices = optimism * (self._paths.prices - self._paths.prices[goals].min())
-        policy, values = prior.plan(goals, model.costs(ending=1.0), prices, optimism, need.of_states)
+                prices = optimism * (self._paths.prices - self._paths.prices[need.unmet_items > 0].min())
+        policy, value = prior.plan(s, need.unmet_items, self._costs(), prices, optimism, need.of_states)
         if policy[s] < 0:
             return None
-        N = model.visits
-        hidden = not prior.found[goals].any()  # looking for them, every visit changes what is expected
-        return Attempt(policy, goals, N.copy() if hidden else N + np.maximum(N, 1), UNLIMITED), float(values[s])
+        # looking for goals that nobody saw, every visit changes what is expected
+        return Attempt(policy, self._no_goals, self._no_visits if prior.hidden else self._limits(), UNLIMITED), value
+
+    def _limits(self) -> NDArray[np.int64]:
+        """Return the visits [R] at which a plan made now is stale: one more than there are, or twice as many."""
+        rows = self.model.changed(self._limited)
+        self._limited, N = self.model.mark(), self.model.visits[rows]
+        self._limit[rows] = N + np.maximum(N, 1)
+        return self._limit
+
+    def _costs(self) -> NDArray[np.float64]:
+        """Return the cost of each row [R]; it changes only when a state is discovered."""
+        if self._used != self.model.states.used:
+            self._cost, self._used = self.model.costs(ending=1.0), self.model.states.used
+        return self._cost
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:
