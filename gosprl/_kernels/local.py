@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD
 from gosprl._kernels.prior import COMMON, best_row
 
 MARK, SIZE, LEVEL, RADIUS, SWEPT = range(5)  # in `Around.scalars`
 RARE = 16  # steps that an action makes less often than once in so many do not widen a region
+CLOSE = 8  # steps from the start within which values have to converge
 DETOUR = 1.25  # paths that are longer than the shortest one by this factor are not followed to convergence
 ITEMS, FOUND_GOALS, UNSEEN_MASS = range(3)  # in the result of `survey`
 
@@ -23,6 +25,7 @@ class Around(NamedTuple):
     last: NDArray[np.float64]  # [S] value in the last plan that had the state; 0: none had
     policy: NDArray[np.int64]  # [S] rows; -1 outside of the region
     states: NDArray[np.int64]  # [S] those of the region, the nearest first
+    order: NDArray[np.int64]  # [S] the same states as they are swept
     depth: NDArray[np.int64]  # [S] steps from where the walk was, of the states of the region
     mark: NDArray[np.int64]  # [S] the MARK of the last region that had the state
     scalars: NDArray[np.int64]  # [5] MARK of this region, its SIZE, where its last LEVEL begins, its RADIUS in steps;
@@ -104,24 +107,29 @@ def settle(
     from there, takes not much longer than the shortest path. A successor that has no value yet counts as staying. So values come from the goals, and a state whose
     goals are gone has no low value that others rely on.
     """
-    v, scalars, n = around.v, around.scalars, around.scalars[SIZE]
+    v, n = around.v, around.scalars[SIZE]
     step, any_step = scratch[:2], scratch[2:4]
+    order = around.order[:n]
     for i in range(n):
-        if unmet[around.states[i]] > 0:
-            v[around.states[i]] = price[around.states[i]]
+        s = around.states[i]
+        order[n - 1 - i] = s
+        if unmet[s] > 0:
+            v[s] = price[s]
     for sweep in range(sweeps):
-        scalars[SWEPT] += n
+        around.scalars[SWEPT] += n
         change, longest = 0.0, DEAD
+        if sweep >= 2 and sweep & (sweep - 1) == 0:
+            sort_by(v, order)
         if sweep >= 2 and v[start] < DEAD:
             longest = DETOUR * v[start] + 2 * floor
         for i in range(n):
-            s = around.states[i] if sweep % 2 == 1 else around.states[n - 1 - i]
+            s = order[n - 1 - i] if sweep == 1 else order[i]
             if unmet[s] > 0:
                 continue
             value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, step, any_step)
             if row < 0:
                 continue
-            if around.depth[s] * floor + value <= longest:
+            if sweep < 2 or (around.depth[s] <= CLOSE and around.depth[s] * floor + value <= longest):
                 change = max(change, min(1.0, abs(value - v[s]) / (1.0 + value)))
             v[s], around.policy[s] = value, row
         if change <= precision:

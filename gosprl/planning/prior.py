@@ -40,7 +40,7 @@ BEGIN, TRUSTED = 0.5, 1.0  # weights at the beginning: of an expert; of those th
 PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; the concentration without data
 ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
 SHARE = 500  # with S states, all of them are looked at once in S / SHARE plans
-FARTHEST = 4  # a region's radius is at most so many times the distance of the nearest goal
+FARTHEST = 16  # a region's radius is at most so many times the distance of the nearest goal
 
 
 class Prior:
@@ -83,6 +83,7 @@ class Prior:
             last=np.zeros(S),
             policy=np.full(S, -1),
             states=np.zeros(S, dtype=np.int64),
+            order=np.zeros(S, dtype=np.int64),
             depth=np.zeros(S, dtype=np.int64),
             mark=np.zeros(S, dtype=np.int64),
             scalars=np.zeros(5, dtype=np.int64),
