@@ -108,6 +108,7 @@ def settle(
     goals are gone has no low value that others rely on.
     """
     v, n = around.v, around.scalars[SIZE]
+    some = n
     step, any_step = scratch[:2], scratch[2:4]
     order = around.order[:n]
     for i in range(n):
@@ -116,13 +117,15 @@ def settle(
         if unmet[s] > 0:
             v[s] = price[s]
     for sweep in range(sweeps):
-        around.scalars[SWEPT] += n
         change, longest = 0.0, DEAD
         if sweep >= 2 and sweep & (sweep - 1) == 0:
             sort_by(v, order)
+            while sweep > 2 and v[start] < DEAD and some > 0 and v[order[some - 1]] > v[start] + CLOSE * floor:
+                some -= 1  # farther from the goals than any state near the start
         if sweep >= 2 and v[start] < DEAD:
             longest = DETOUR * v[start] + 2 * floor
-        for i in range(n):
+        around.scalars[SWEPT] += some
+        for i in range(some):
             s = order[n - 1 - i] if sweep == 1 else order[i]
             if unmet[s] > 0:
                 continue
@@ -153,7 +156,7 @@ def plan_around(
     while goals == 0 and scalars[LEVEL] < scalars[SIZE]:
         goals = widen(learnt, counts, layout, reset, unmet, around)
     nearest = scalars[RADIUS]
-    until, most = max(2, nearest + nearest // 4 + 1), farthest * (nearest + 1)
+    until, most = max(2, nearest + nearest // 8 + 1), farthest * (nearest + 1)
     while True:
         while scalars[RADIUS] < until and scalars[LEVEL] < scalars[SIZE]:
             widen(learnt, counts, layout, reset, unmet, around)

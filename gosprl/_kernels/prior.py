@@ -236,6 +236,8 @@ def stepped(learnt, v, s, kind, otherwise, out):
     if s <= shift:
         for k in range(COMMON):
             t, times = s + learnt.common[kind, k], learnt.times[kind, k]
+            if times == 0:  # so are all that follow
+                break
             if t >= 0 and t <= shift:
                 total += times
                 if t == s or v[t] >= DEAD:
