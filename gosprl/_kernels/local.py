@@ -11,7 +11,7 @@ from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD
 from gosprl._kernels.prior import COMMON, best_row
 
-MARK, SIZE, LEVEL, RADIUS, SWEPT = range(5)  # in `Around.scalars`
+MARK, SIZE, LEVEL, RADIUS, SWEPT, SAME = range(6)  # in `Around.scalars`
 RARE = 16  # steps that an action makes less often than once in so many do not widen a region
 CLOSE = 8  # steps from the start within which values have to converge
 DETOUR = 1.25  # paths that are longer than the shortest one by this factor are not followed to convergence
@@ -22,32 +22,35 @@ class Around(NamedTuple):
     """The region of the last plan: states by their distance in steps from where the walk was."""
 
     v: NDArray[np.float64]  # [S] values; DEAD outside of the region
-    last: NDArray[np.float64]  # [S] value in the last plan that had the state; 0: none had
+    last: NDArray[np.float64]  # [S] value in the last plan that had the state; DEAD: it had none
     policy: NDArray[np.int64]  # [S] rows; -1 outside of the region
     states: NDArray[np.int64]  # [S] those of the region, the nearest first
     order: NDArray[np.int64]  # [S] the same states as they are swept
     depth: NDArray[np.int64]  # [S] steps from where the walk was, of the states of the region
     mark: NDArray[np.int64]  # [S] the MARK of the last region that had the state
-    scalars: NDArray[np.int64]  # [5] MARK of this region, its SIZE, where its last LEVEL begins, its RADIUS in steps;
-    # states SWEPT by all plans
+    scalars: NDArray[np.int64]  # [6] MARK of this region, its SIZE, where its last LEVEL begins, its RADIUS in steps;
+    # states SWEPT by all plans; the first MARK of a plan to the SAME goals
 
 
 @jit
-def begin(around, start):
-    """Let the region be one state."""
+def begin(around, start, same):
+    """Let the region be one state; `same`: the goals are those of the last plan."""
     scalars = around.scalars
     for i in range(scalars[SIZE]):
         around.v[around.states[i]] = DEAD
         around.policy[around.states[i]] = -1
     scalars[MARK] += 1
+    if not same:
+        scalars[SAME] = scalars[MARK]
     scalars[SIZE] = scalars[LEVEL] = scalars[RADIUS] = 0
     include(around, start)
 
 
 @jit
 def include(around, s):
-    """Add a state to the region."""
+    """Add a state to the region; its value is the last one to the same goals."""
     if around.mark[s] != around.scalars[MARK]:
+        around.v[s] = around.last[s] if around.mark[s] >= around.scalars[SAME] else DEAD
         around.mark[s] = around.scalars[MARK]
         around.states[around.scalars[SIZE]] = s
         around.depth[s] = around.scalars[RADIUS]
@@ -141,7 +144,7 @@ def settle(
 
 @jit
 def plan_around(
-    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, parts, means, farthest, sweeps, precision,
+    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, farthest, sweeps, precision,
     through, scratch,
 ):  # fmt: skip
     """Write values and rows for the states around `start`, and return the value there.
@@ -151,7 +154,7 @@ def plan_around(
     nearer; but to at most `farthest` times the distance of the nearest goal.
     """
     v, scalars = around.v, around.scalars
-    begin(around, start)
+    begin(around, start, same)
     goals = 1 if unmet[start] > 0 else 0
     while goals == 0 and scalars[LEVEL] < scalars[SIZE]:
         goals = widen(learnt, counts, layout, reset, unmet, around)
@@ -172,7 +175,7 @@ def plan_around(
         until = min(most, max(2 * radius, 1)) if v[start] >= 2 * radius * floor else math.ceil(v[start] / floor)
     for i in range(scalars[SIZE]):
         s = around.states[i]
-        if unmet[s] == 0 and v[s] < DEAD:
+        if unmet[s] == 0:
             around.last[s] = v[s]
         if unmet[s] > 0 and through:
             around.policy[s] = best_row(
@@ -208,7 +211,7 @@ def overview(learnt, unmet, price, last, optimism, states, out):
     least, least_unknown = DEAD, DEAD
     popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for s in range(states):
-        value = price[s] if unmet[s] > 0 else last[s]
+        value = price[s] if unmet[s] > 0 else last[s] if last[s] < DEAD else 0.0
         if learnt.found[s]:
             known += value
             number += 1

@@ -80,17 +80,18 @@ class Prior:
         )
         self._around = Around(
             v=np.full(S, DEAD),
-            last=np.zeros(S),
+            last=np.full(S, DEAD),
             policy=np.full(S, -1),
             states=np.zeros(S, dtype=np.int64),
             order=np.zeros(S, dtype=np.int64),
             depth=np.zeros(S, dtype=np.int64),
             mark=np.zeros(S, dtype=np.int64),
-            scalars=np.zeros(5, dtype=np.int64),
+            scalars=np.zeros(6, dtype=np.int64),
         )
         self._nothing = np.zeros(S)  # what goals cost without prices
         self._chance, self._scratch = np.zeros(EXPERTS), np.zeros(4)
         self._seen, self._means = np.ones(3), np.zeros(3)  # by the last survey and overview
+        self._goals = (-1, -1)  # unmet states and version of the need at the last plan
         self._wait, self._version, self._due, self._floor = 0, -1, True, 1.0
         self.plans = 0
 
@@ -164,11 +165,10 @@ class Prior:
     def plan(
         self,
         s: int,
-        unmet: NDArray[np.int64],
+        need: Need,
         cost: NDArray[np.float64],
         prices: NDArray[np.float64] | None,
         optimism: float,
-        through: bool,
     ) -> tuple[NDArray[np.int64], float]:
         """Return (rows [S], value in s) of shortest paths to goals; the rows are overwritten by the next plan.
 
@@ -176,20 +176,20 @@ class Prior:
         ----------
         s
             Where the walk is.
-        unmet
-            [S] positive where paths may end.
+        need
+            Paths end where it is unmet. If it is about states, goals get rows as well, to walk on from there.
         cost
             [R] of a step.
         prices
             [S] what it costs to end in a goal; None: nothing.
         optimism
             From 0 to 1: how much is hoped for from the successors that nothing is known of.
-        through
-            Whether goals get rows as well, to walk on from there.
         """
         from gosprl._kernels import overview, plan_around
 
         model, states, around = self._model, self._model.states, self._around
+        unmet, before = need.unmet_items, self._goals
+        self._goals = (need.unmet_states, need.version)
         price = self._nothing if prices is None else prices
         if self._due:
             self._due = False
@@ -199,7 +199,8 @@ class Prior:
         farthest = FARTHEST if prices is None else model.rows.num_states
         value = plan_around(
             *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
-            *(around, s, self.weights, self._means, farthest, SWEEPS, PRECISION, through, self._scratch),
+            *(around, s, before == self._goals, self.weights, self._means, farthest, SWEEPS, PRECISION),
+            *(need.of_states, self._scratch),
         )
         self.plans += 1
         return around.policy, value

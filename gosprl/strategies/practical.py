@@ -276,7 +276,7 @@ class PracticalPlanner(Planner):
             self._price(s, t, prior.unseen)
             if self._paths.prices is not None:
                 prices = optimism * (self._paths.prices - self._paths.prices[need.unmet_items > 0].min())
-        policy, value = prior.plan(s, need.unmet_items, self._costs(), prices, optimism, need.of_states)
+        policy, value = prior.plan(s, need, self._costs(), prices, optimism)
         if policy[s] < 0:
             return None
         # looking for goals that nobody saw, every visit changes what is expected
