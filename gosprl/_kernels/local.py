@@ -99,37 +99,54 @@ def widen(learnt, counts, layout, reset, unmet, around):
 
 
 @jit
+def arrange(around, unmet, most):
+    """Write the states whose values are at most `most`, or which have none, to `order`, by value. Returns their number.
+
+    Goals are left out: their values are given.
+    """
+    n = 0
+    for i in range(around.scalars[SIZE]):
+        s = around.states[i]
+        if unmet[s] == 0 and (around.v[s] <= most or around.v[s] >= DEAD):
+            around.order[n] = s
+            n += 1
+    sort_by(around.v, around.order[:n])
+    return n
+
+
+@jit
 def settle(
     learnt, counts, layout, cost, floor, reset, unmet, price, around, start, parts, means, anywhere, sweeps, precision,
     scratch,
 ):  # fmt: skip
     """Solve the shortest paths to the goals of the region, as if nothing led out of it.
 
-    Sweeps go from the farthest state to the nearest and back until no value changes by more than `precision`, relative
-    to 1 + value. After the first two, this is about the states where a path from `start` may pass: going there, and on
-    from there, takes not much longer than the shortest path. A successor that has no value yet counts as staying. So values come from the goals, and a state whose
-    goals are gone has no low value that others rely on.
+    A successor that has no value yet counts as staying. So values come from the goals, and a state whose goals are gone
+    has no low value that others rely on. The first sweep goes from the farthest state to the nearest, the second back:
+    there is a path to the nearest goal along which the first one finds all values. Later ones go by value, and leave
+    out states that are farther from the goals than any near the start. If there are values to begin with, all are such.
+
+    The sweeps end when no value near `start` changes by more than `precision`, relative to 1 + value, where a path from
+    there may pass: going there, and on from there, takes not much longer than the shortest path.
     """
-    v, n = around.v, around.scalars[SIZE]
-    some = n
-    step, any_step = scratch[:2], scratch[2:4]
-    order = around.order[:n]
-    for i in range(n):
+    v, order, step, any_step = around.v, around.order, scratch[:2], scratch[2:4]
+    for i in range(around.scalars[SIZE]):
         s = around.states[i]
-        order[n - 1 - i] = s
         if unmet[s] > 0:
             v[s] = price[s]
-    for sweep in range(sweeps):
+    first, n = 0 if v[start] >= DEAD else 2, around.scalars[SIZE]
+    for sweep in range(first, sweeps):
         change, longest = 0.0, DEAD
-        if sweep >= 2 and sweep & (sweep - 1) == 0:
-            sort_by(v, order)
-            while sweep > 2 and v[start] < DEAD and some > 0 and v[order[some - 1]] > v[start] + CLOSE * floor:
-                some -= 1  # farther from the goals than any state near the start
         if sweep >= 2 and v[start] < DEAD:
             longest = DETOUR * v[start] + 2 * floor
-        around.scalars[SWEPT] += some
-        for i in range(some):
-            s = order[n - 1 - i] if sweep == 1 else order[i]
+        if sweep == 0 or sweep == 1:
+            for i in range(n):
+                order[i] = around.states[n - 1 - i] if sweep == 0 else around.states[i]
+        elif sweep & (sweep - 1) == 0:
+            n = arrange(around, unmet, DEAD if sweep == 2 else v[start] + CLOSE * floor)
+        around.scalars[SWEPT] += n
+        for i in range(n):
+            s = order[i]
             if unmet[s] > 0:
                 continue
             value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, step, any_step)
