@@ -1,4 +1,4 @@
-"""Plans with the learnt prior around the current state of the walk (`gosprl.planning.local`)."""
+"""Plans with the learnt prior around the current state of the walk (`gosprl.planning.prior`)."""
 
 import math
 from typing import NamedTuple
@@ -161,8 +161,8 @@ def settle(
 
 @jit
 def plan_around(
-    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, farthest, sweeps, precision,
-    through, scratch,
+    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, farthest, sweeps,
+    precision, through, scratch,
 ):  # fmt: skip
     """Write values and rows for the states around `start`, and return the value there.
 

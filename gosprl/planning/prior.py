@@ -18,6 +18,12 @@ A plan is optimistic where that costs little: the mass of successors and predece
 expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
 of the mean: at one sample a pair, nobody hopes for a shortcut from everywhere.
 
+A plan is made for a region around the walk: a breadth-first search over seen successors and expected steps, to the
+nearest goals and a little farther. It is widened until its radius is at least the value of the plan, so that no goal
+outside is nearer (to at most FARTHEST times the distance of the nearest goal). Inside, values are solved as if nothing
+led out of the region. What a plan has to know of all states (the means above, missing pairs, how well rows are known)
+is looked at once in S / SHARE plans. So a plan takes time in proportion to its region, not to the states.
+
 The prior has to earn its use on every system (`leads`). Steps must explain a part of what was new, otherwise numbers
 of states mean nothing here. And the rows that a plan walks over must not be known well already.
 """
@@ -28,11 +34,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.need import Need
 from gosprl.model.empirical import EmpiricalModel
 
 if TYPE_CHECKING:
     from gosprl._kernels.prior import Layout
+    from gosprl.collecting.need import Need
 
 EARNED = 0.2  # part of the new successors that steps have to explain
 UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
@@ -133,7 +139,7 @@ class Prior:
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
-    def survey(self, need: Need) -> None:
+    def survey(self, need: "Need") -> None:
         """Look at all states, if more plans were made since the last time than one in SHARE states."""
         from gosprl._kernels import survey
 
@@ -165,7 +171,7 @@ class Prior:
     def plan(
         self,
         s: int,
-        need: Need,
+        need: "Need",
         cost: NDArray[np.float64],
         prices: NDArray[np.float64] | None,
         optimism: float,

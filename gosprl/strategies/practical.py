@@ -90,7 +90,7 @@ class Practical(Strategy):
     fluid
         Whether to price goals by the fluid program; None: if there are at most 500 states.
     prior
-        Whether to plan with the learnt prior where it leads; every plan takes time in proportion to the states.
+        Whether to plan with the learnt prior where it leads.
     """
 
     delta: float = 0.1
@@ -264,7 +264,7 @@ class PracticalPlanner(Planner):
 
     def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
         """Return (a plan with the learnt prior, its value); None if the prior does not lead, or has no path."""
-        prior, need, model = self._prior, self.need, self.model
+        prior, need = self._prior, self.need
         if prior is None or need.missing == 0:
             return None
         prior.update()

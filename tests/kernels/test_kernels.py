@@ -206,7 +206,7 @@ for need in (1, np.arange(16) % 3):
     collector = gosprl.Collector(16, 4, need, seed=0, prior=True)
     result = collector.run(grid, max_steps=150)
     prior = collector.planner.practical._prior
-    show("prior", result.counts, *prior._learnt, prior._v, prior._policy)
+    show("prior", result.counts, *prior._learnt, *prior._around, prior._means)
 lake = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60, prior=True)
 show("prior", lake.counts)
 sys.setprofile(None)
