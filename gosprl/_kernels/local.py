@@ -86,7 +86,7 @@ def widen(learnt, counts, layout, reset, unmet, around):
                 include(around, reset)
                 continue
             for j in range(counts.start[row], counts.start[row] + counts.length[row]):
-                include(around, counts.succ[j])
+                include(around, np.int64(counts.succ[j]))
             if not layout.terminal[s]:
                 include_steps(learnt, around, s, layout.action[row])
         if not layout.terminal[s]:
@@ -194,9 +194,9 @@ def plan_around(
         s = around.states[i]
         if unmet[s] == 0:
             around.last[s] = v[s]
-        if unmet[s] > 0 and through:
+        if unmet[s] > 0 and through:  # `through` as the argument: a literal True would compile the kernel twice
             around.policy[s] = best_row(
-                learnt, counts, layout, cost, reset, v, s, parts, means, True, scratch[:2], scratch[2:4]
+                learnt, counts, layout, cost, reset, v, s, parts, means, through, scratch[:2], scratch[2:4]
             )[1]
     return v[start]
 
