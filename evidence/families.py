@@ -32,14 +32,18 @@ def maze(n, seed, slip=0.1, openings=5):
         other = beside(cell, MOVES[rng.integers(4)])
         if other is not None:
             ways |= {(cell, other), (other, cell)}
-    P = np.zeros((n * n, 4, n * n))
+    parts = []
     for s, cell in enumerate(cells):
         arrivals = [beside(cell, move) for move in MOVES]
         targets = [s if (cell, other) not in ways else other[0] * n + other[1] for other in arrivals]
         for a in range(4):
-            P[s, a, targets[a]] += 1 - slip
-            np.add.at(P[s, a], targets, slip / 4)
-    return gosprl.TabularMDP(P)
+            chance = dict.fromkeys(targets, 0.0)
+            chance[targets[a]] += 1 - slip
+            for target in targets:
+                chance[target] += slip / 4
+            parts += [(s, a, target, p) for target, p in chance.items()]
+    s, a, s_next, p = map(np.array, zip(*parts, strict=True))
+    return gosprl.TabularMDP((s, a, s_next, p), states=n * n, actions=4)
 
 
 def queues(n, arrivals=(0.3, 0.4), service=0.8):

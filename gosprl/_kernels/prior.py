@@ -236,30 +236,6 @@ def concentrate(learnt, rounds, pseudo, first):
 
 
 @jit
-def overview(learnt, goal, v, optimism, states, out):
-    """Write the values of successors that are popular, known and unknown, over the first `states` states: out [3]."""
-    least, least_unknown = DEAD, DEAD
-    popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for s in range(states):
-        if learnt.found[s]:
-            known += v[s]
-            number += 1
-            if goal[s]:
-                least = min(least, v[s])
-        else:
-            unknown += v[s]
-            others += 1
-            if goal[s]:
-                least_unknown = min(least_unknown, v[s])
-        popular += learnt.into[s] * v[s]
-        into += learnt.into[s]
-    least, least_unknown = min(least, least_unknown), least_unknown if least_unknown < DEAD else least
-    out[0] = popular / into if into > 0 else 0.0
-    out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
-    out[2] = optimism * least_unknown + (1 - optimism) * unknown / others if others > 0 else out[1]
-
-
-@jit
 def nearby(learnt, counts, layout, v, s):
     """Return the least value among successors and predecessors of s; DEAD if none are known."""
     least = DEAD
@@ -279,7 +255,8 @@ def stepped(learnt, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 
     Steps out of the range of numbers do not count. If none is left, the value is `otherwise`. Where states are
-    discovered, steps to unknown places count in part: as often as there was a state.
+    discovered, steps to unknown places count in part: as often as there was a state. States without a value (DEAD)
+    count as staying.
     """
     total, value, stayed = 0.0, 0.0, 0.0
     there, spare = learnt.scalars[THERE] + 1.0, learnt.steps.scalars[SPARE]
@@ -287,12 +264,14 @@ def stepped(learnt, v, s, kind, otherwise, out):
     if learnt.steps.code[s] >= 0:
         for k in range(COMMON):
             times = float(learnt.times[kind, k])
-            t = state_after(learnt.steps, s, learnt.common[kind, k]) if times > 0 else -1
+            if times == 0:  # so are all that follow
+                break
+            t = state_after(learnt.steps, s, learnt.common[kind, k])
             if t == spare:
                 times *= there
             if t >= 0:
                 total += times
-                if t == s:
+                if t == s or v[t] >= DEAD:
                     stayed += times
                 else:
                     value += times * v[t]
@@ -301,11 +280,12 @@ def stepped(learnt, v, s, kind, otherwise, out):
 
 
 @jit
-def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step):
+def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, step, any_step):
     """Return (value, row) of the best row of a state: DEAD, -1 if there is none.
 
     A row's law is (N p_hat + c base) / (N + c). `parts` [EXPERTS] are the weights of the base, `means` [3] the values
-    of successors that are popular, known and unknown.
+    of successors that are popular, known and unknown. A successor without a value (DEAD) counts as staying.
+    Not `anywhere`: rows count only if they may lead to a state near by that has a value.
     """
     near = nearby(learnt, counts, layout, v, s)
     stepped(learnt, v, s, len(learnt.new), means[0], any_step)
@@ -315,14 +295,16 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_
         if not layout.enabled[row]:
             continue
         if layout.certain[row]:
-            total, stays, rest = 1.0, 0.0, v[reset]
+            total, stays, rest = 1.0, 1.0 if v[reset] >= DEAD else 0.0, v[reset]
+            leads = 1.0
         else:
             total, stays, rest = float(counts.visits[row]), 0.0, 0.0
             for j in range(counts.start[row], counts.start[row] + counts.length[row]):
-                if counts.succ[j] == s:
+                if counts.succ[j] == s or v[counts.succ[j]] >= DEAD:
                     stays += counts.number[j]
                 else:
                     rest += counts.number[j] * v[counts.succ[j]]
+            leads = total - stays
             if not layout.terminal[s]:
                 c = learnt.concentration[layout.action[row]] if total > 0 else 1.0
                 stepped(learnt, v, s, layout.action[row], means[0], step)
@@ -332,42 +314,10 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_
                     base += (parts[SIBLING] + parts[BEFORE]) * near
                 else:
                     kept += parts[SIBLING] + parts[BEFORE]
+                leads += 1.0 - kept - parts[POPULAR] - parts[KNOWN] - parts[UNKNOWN]
                 total, stays, rest = total + c, stays + c * kept, rest + c * base
-        if total - stays > 1e-9 * total:
+        if total - stays > 1e-9 * total and (anywhere or leads > 1e-9):
             q = (cost[row] * total + rest) / (total - stays)
             if q < value - 1e-9:
                 value, best = q, row
     return value, best
-
-
-@jit
-def settle(
-    learnt, counts, layout, cost, reset, goal, v, policy, order, parts, optimism, sweeps, precision, through, scratch
-):
-    """Solve the shortest paths to the goals, whose values are in v; v is improved from what it is, `policy` written.
-
-    Sweeps go through `order`, which has the states 0, ..., n - 1, and back until no value changes by more than
-    `precision`, relative to 1 + value. Returns their number. `through`: goals get rows as well, to walk on from there.
-    `scratch` [7].
-    """
-    number = sweeps
-    means, step, any_step = scratch[:3], scratch[3:5], scratch[5:7]
-    for sweep in range(sweeps):
-        overview(learnt, goal, v, optimism, len(order), means)
-        change = 0.0
-        for i in range(len(order)):
-            s = order[i] if sweep % 2 == 0 else order[len(order) - 1 - i]
-            if goal[s]:
-                continue
-            value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)
-            if row >= 0:
-                change = max(change, abs(value - v[s]) / (1.0 + value))
-                v[s], policy[s] = value, row
-        if change <= precision:
-            number = sweep + 1
-            break
-    if through:
-        for s in range(len(order)):
-            if goal[s]:
-                policy[s] = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, step, any_step)[1]
-    return number

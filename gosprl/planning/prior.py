@@ -21,6 +21,12 @@ A plan is optimistic where that costs little: the mass of successors and predece
 expected of steps and popular states is their mean. Any other state is worth `optimism` times the best one plus the rest
 of the mean: at one sample a pair, nobody hopes for a shortcut from everywhere.
 
+A plan is made for a region around the walk: a breadth-first search over seen successors and expected steps, to the
+nearest goals and a little farther. It is widened until its radius is at least the value of the plan, so that no goal
+outside is nearer (to at most FARTHEST times the distance of the nearest goal). Inside, values are solved as if nothing
+led out of the region. What a plan has to know of all states (the means above, missing pairs, how well rows are known)
+is looked at once in S / SHARE plans. So a plan takes time in proportion to its region, not to the states.
+
 The prior has to earn its use on every system (`leads`). Steps must explain a part of what was new, otherwise numbers
 of states mean nothing here. And the rows that a plan walks over must not be known well already.
 """
@@ -37,12 +43,15 @@ from gosprl.model.empirical import EmpiricalModel
 if TYPE_CHECKING:
     from gosprl._kernels.prior import Layout
     from gosprl._kernels.steps import Steps
+    from gosprl.collecting.need import Need
 
 EARNED = 0.2  # part of the new successors that steps have to explain
 UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
 BEGIN, TRUSTED = 0.5, 1.0  # weights at the beginning: of an expert; of those that know steps
 PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; the concentration without data
 ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
+SHARE = 500  # with S states, all of them are looked at once in S / SHARE plans
+FARTHEST = 16  # a region's radius is at most so many times the distance of the nearest goal
 
 
 class Prior:
@@ -55,6 +64,7 @@ class Prior:
     """
 
     def __init__(self, model: EmpiricalModel) -> None:
+        from gosprl._kernels import DEAD, Around
         from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, NEAR, STEP, Learnt
 
         S, R, A = model.rows.num_states, len(model.rows), model.num_actions
@@ -80,8 +90,21 @@ class Prior:
             concentration=np.full(A + 1, FIRST),
             scalars=np.zeros(5, dtype=np.int64),
         )
-        self._v, self._policy, self._chance = np.zeros(S), np.full(S, -1), np.zeros(EXPERTS)
-        self._scratch = np.zeros(7)
+        self._around = Around(
+            v=np.full(S, DEAD),
+            last=np.full(S, DEAD),
+            policy=np.full(S, -1),
+            states=np.zeros(S, dtype=np.int64),
+            order=np.zeros(S, dtype=np.int64),
+            depth=np.zeros(S, dtype=np.int64),
+            mark=np.zeros(S, dtype=np.int64),
+            scalars=np.zeros(6, dtype=np.int64),
+        )
+        self._nothing = np.zeros(S)  # what goals cost without prices
+        self._chance, self._scratch = np.zeros(EXPERTS), np.zeros(4)
+        self._seen, self._means = np.ones(4), np.zeros(3)  # by the last survey and overview
+        self._goals = (-1, -1)  # unmet states and version of the need at the last plan
+        self._wait, self._version, self._due, self._floor = 0, -1, True, 1.0
         self.plans = 0
 
     @staticmethod
@@ -149,60 +172,96 @@ class Prior:
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
+    def survey(self, need: "Need") -> None:
+        """Look at all states, if more plans were made since the last time than one in SHARE states."""
+        from gosprl._kernels import survey
+
+        if self._wait > 0 and self._version == need.version:
+            self._wait -= 1
+            return
+        model, unmet, missing = self._model, need.unmet_items, need.missing_samples
+        survey(self._learnt, model.counts, self._layout(), unmet, missing, model.states.used, self._seen)
+        self._version, self._wait, self._due = need.version, model.rows.num_states // SHARE, True
+
+    def leads(self) -> bool:
+        """Whether plans should be made with the prior."""
+        from gosprl._kernels import ANY_STEP, STEP, UNSEEN_MASS
+
+        earned = self._has_steps and self.weights[[STEP, ANY_STEP]].sum() >= EARNED
+        return bool(earned and self._seen[UNSEEN_MASS] >= UNSEEN)
+
     @property
-    def found(self) -> NDArray[np.bool_]:
-        """Which states [S] are known to exist, as far as was learnt."""
-        return self._learnt.found
+    def optimism(self) -> float:
+        """How much is hoped for from successors that nothing is known of: 0 if one sample a pair is missing.
 
-    def leads(self, goals: NDArray[np.bool_]) -> bool:
-        """Whether a plan to goals [S] should be made with the prior."""
-        from gosprl._kernels.prior import ANY_STEP, STEP
+        States that are to be discovered do not count.
+        """
+        from gosprl._kernels import ITEMS, SAMPLES
 
-        if not self._has_steps or self.weights[[STEP, ANY_STEP]].sum() < EARNED:
-            return False
+        samples = float(self._seen[SAMPLES])
+        return 1 - float(self._seen[ITEMS]) / samples if samples > 0 else 0.0
+
+    def spare(self, need: "Need") -> int:
+        """Return the free state that stands for those to be discovered, if whatever is discovered is needed; or -1."""
         model = self._model
-        walked = (model.visits > 0) & model.enabled & ~goals[model.rows.state]
-        return not walked.any() or float(self.unseen()[walked].mean()) >= UNSEEN
+        return model.states.used if model.growing and need.requirement.of_discovered else -1
+
+    @property
+    def hidden(self) -> bool:
+        """Whether no goal is known to exist."""
+        from gosprl._kernels import FOUND_GOALS
+
+        return bool(self._seen[FOUND_GOALS] == 0)
 
     def plan(
         self,
-        goals: NDArray[np.bool_],
+        s: int,
+        need: "Need",
         cost: NDArray[np.float64],
         prices: NDArray[np.float64] | None,
         optimism: float,
-        through: bool,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return (rows [S], values [S]) of shortest paths to goals [S]; both are overwritten by the next plan.
+    ) -> tuple[NDArray[np.int64], float]:
+        """Return (rows [S], value in s) of shortest paths to goals; the rows are overwritten by the next plan.
 
         Parameters
         ----------
-        goals
-            [S] where paths may end.
+        s
+            Where the walk is.
+        need
+            Paths end where it is unmet. If it is about states, goals get rows as well, to walk on from there.
         cost
             [R] of a step.
         prices
             [S] what it costs to end in a goal; None: nothing.
         optimism
             From 0 to 1: how much is hoped for from the successors that nothing is known of.
-        through
-            Whether goals get rows as well, to walk on from there.
         """
-        from gosprl._kernels import prior
+        from gosprl._kernels import overview, plan_around
 
-        self._v[goals] = 0.0 if prices is None else prices[goals]
-        states = self._model.states
-        # where states are discovered, a free one stands for those that are not
-        order = np.argsort(self._v[: states.used + self._model.growing], kind="stable")
-        reset = max(states.reset, 0)
-        prior.settle(
-            *(self._learnt, self._model.counts, self._layout(), cost, reset, goals, self._v, self._policy, order),
-            *(self.weights, float(optimism), SWEEPS, PRECISION, through, self._scratch),
+        model, states, around = self._model, self._model.states, self._around
+        unmet, spare, before = need.unmet_items, self.spare(need), self._goals
+        self._goals = (need.unmet_states, need.version)
+        price = self._nothing if prices is None else prices
+        if spare >= 0:
+            unmet[spare] = 1  # during this plan: a copy would take time in proportion to the states
+        if self._due:
+            self._due = False
+            known = states.used + model.growing
+            overview(self._learnt, unmet, price, around.last, float(optimism), known, self._means)
+            self._floor = float(cost.min())
+        farthest = FARTHEST if prices is None else model.rows.num_states
+        value = plan_around(
+            *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
+            *(around, s, before == self._goals, self.weights, self._means, farthest, SWEEPS, PRECISION),
+            *(need.of_states, self._scratch),
         )
+        if spare >= 0:
+            unmet[spare] = 0
         self.plans += 1
-        return self._policy, self._v
+        return around.policy, value
 
     def remember(self) -> dict[str, Any]:
-        """Return what the counts do not say: weights, whether states were where steps lead, concentrations, values."""
+        """Return what the counts do not say: weights, whether states were where steps lead, concentrations."""
         from gosprl._kernels.prior import NOT_THERE, THERE
 
         learnt = self._learnt
@@ -210,7 +269,6 @@ class Prior:
             "weight": learnt.weight.tolist(),
             "there": learnt.scalars[[THERE, NOT_THERE]].tolist(),
             "concentration": learnt.concentration.tolist(),
-            "values": self._v.tolist(),
             "plans": self.plans,
         }
 
@@ -232,7 +290,6 @@ class Prior:
         self.update(judging=False)
         *each, together = memory["concentration"]
         self._learnt.concentration[: len(each)], self._learnt.concentration[-1] = each, together
-        self._v[: len(memory["values"])] = memory["values"]
         self.plans = memory["plans"]
 
 

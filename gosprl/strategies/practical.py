@@ -85,7 +85,7 @@ class Practical(Strategy):
     fluid
         Whether to price goals by the fluid program; None: if there are at most 500 states.
     prior
-        Whether to plan with the learnt prior where it leads; every plan takes time in proportion to the states.
+        Whether to plan with the learnt prior where it leads.
     """
 
     delta: float = 0.1
@@ -158,7 +158,9 @@ class PracticalPlanner(Planner):
 
     def _new_arrays(self) -> None:
         S, R = self.model.rows.num_states, len(self.model.rows)
-        self._no_goals = np.zeros(S, dtype=bool)
+        self._no_goals, self._no_visits = np.zeros(S, dtype=bool), np.zeros(R, dtype=np.int64)
+        self._limit, self._limited = np.ones(R, dtype=np.int64), 0  # see `_limits`; the model's mark when it was called
+        self._cost, self._used = np.ones(0), -1  # see `_costs`; states in use when it was called
         # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
@@ -266,31 +268,37 @@ class PracticalPlanner(Planner):
 
     def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
         """Return (a plan with the learnt prior, its value); None if the prior does not lead, or has no path."""
-        prior, need, model = self._prior, self.need, self.model
+        prior, need = self._prior, self.need
         if prior is None or need.missing == 0:
             return None
-        goals = need.unmet_items > 0
         prior.update()
-        if not prior.leads(goals):
+        prior.survey(need)
+        if not prior.leads():
             return None
-        if model.growing and need.requirement.of_discovered:
-            goals[model.states.used] = True  # whatever is discovered is needed
-        optimism, prices = self._optimism(), None
+        optimism, prices = prior.optimism, None
         potential = self._prices.at(s, t, prior.unseen) if optimism > 0 else None
         if potential is not None:
+            goals = need.unmet_items > 0
+            goals[prior.spare(need)] |= prior.spare(need) >= 0
             prices = optimism * (potential - potential[goals].min())
-        policy, values = prior.plan(goals, model.costs(ending=1.0), prices, optimism, need.of_states)
+        policy, value = prior.plan(s, need, self._costs(), prices, optimism)
         if policy[s] < 0:
             return None
-        N = model.visits
-        hidden = not prior.found[goals].any()  # looking for them, every visit changes what is expected
-        return Attempt(policy, goals, N.copy() if hidden else N + np.maximum(N, 1), UNLIMITED), float(values[s])
+        # looking for goals that nobody saw, every visit changes what is expected
+        return Attempt(policy, self._no_goals, self._no_visits if prior.hidden else self._limits(), UNLIMITED), value
 
-    def _optimism(self) -> float:
-        """Return 1 - 1 / (missing samples of an unmet item); not of states that are to be discovered."""
-        used = self.model.states.used
-        missing = float(self.need.missing_samples[:used].sum())
-        return 1 - float(self.need.unmet_items[:used].sum()) / missing if missing else 0.0
+    def _limits(self) -> NDArray[np.int64]:
+        """Return the visits [R] at which a plan made now is stale: one more than there are, or twice as many."""
+        rows = self.model.changed(self._limited)
+        self._limited, N = self.model.mark(), self.model.visits[rows]
+        self._limit[rows] = N + np.maximum(N, 1)
+        return self._limit
+
+    def _costs(self) -> NDArray[np.float64]:
+        """Return the cost of each row [R]; it changes only when a state is discovered."""
+        if self._used != self.model.states.used:
+            self._cost, self._used = self.model.costs(ending=1.0), self.model.states.used
+        return self._cost
 
     @staticmethod
     def _walk(attempt: Attempt, t: int) -> Attempt:

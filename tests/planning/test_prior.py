@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from kinds import NEEDS, SYSTEMS, collector_of
+from priors import CHAIN, learnt_from, planned
 from test_conformance import bits
 
 import gosprl
@@ -15,27 +16,6 @@ from gosprl.collecting import collector as collecting
 from gosprl.envs import make
 from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
 from gosprl.strategies import Guarded
-
-CHAIN = 12  # states in a row; action 0 goes to the next one, action 1 stays
-
-
-def model_of(transitions, states=CHAIN, actions=2):
-    model = gosprl.EmpiricalModel(states, actions)
-    for s, a, s_next in transitions:
-        model.update(s, a, s_next)
-    return model
-
-
-def learnt_from(transitions, each=True, **size):
-    """A prior that learnt from transitions: from each when it came, or from all at once."""
-    model = model_of([], **size)
-    prior = Prior(model)
-    for s, a, s_next in transitions:
-        model.update(s, a, s_next)
-        if each:
-            prior.update()
-    prior.update()
-    return prior
 
 
 def steps_of(prior):
@@ -135,7 +115,7 @@ def test_known_rows_are_planned_like_the_frequencies():
     prior = Prior(model)
     prior.update()
     goals = np.arange(S) == 2
-    policy, values = prior.plan(goals, np.ones(S), None, 0.0, False)
+    policy, values = planned(prior, goals)
     p = model.dense()[:, 0]
     others = np.flatnonzero(~goals)
     truth = np.linalg.solve(np.eye(S - 1) - p[np.ix_(others, others)], np.ones(S - 1))
@@ -148,7 +128,7 @@ def test_steps_lead_to_states_that_were_never_seen():
     """A chain walked half: the way to its end is expected to go on, by the action that led on so far."""
     prior = learnt_from([(s, 0, s + 1) for s in range(6)] + [(s, 1, s) for s in range(7)] * 2)
     goals = np.arange(CHAIN) == CHAIN - 1
-    policy, values = prior.plan(goals, np.ones(2 * CHAIN), None, 0.0, False)
+    policy, values = planned(prior, goals)
     assert np.all(policy[: CHAIN - 1] == 2 * np.arange(CHAIN - 1))
     assert np.all(np.diff(values) < 0)
     assert prior.weights[STEP] > prior.weights[SELF]
@@ -157,11 +137,10 @@ def test_steps_lead_to_states_that_were_never_seen():
 def test_prices_move_the_plan_to_another_goal():
     prior = learnt_from([(s, 0, s + 1) for s in range(CHAIN - 1)] * 50 + [(s, 1, s - 1) for s in range(1, CHAIN)] * 50)
     goals = np.isin(np.arange(CHAIN), (0, CHAIN - 1))
-    cost = np.ones(2 * CHAIN)
-    nearest = prior.plan(goals, cost, None, 0.0, False)[0].copy()
-    assert (nearest[4], nearest[7]) == (9, 14)
+    assert planned(prior, goals, 4)[0][4] == 9
+    assert planned(prior, goals, 7)[0][7] == 14
     prices = np.where(np.arange(CHAIN) == 0, 8.0, 0.0)
-    assert prior.plan(goals, cost, prices, 0.0, False)[0][4] == 8
+    assert planned(prior, goals, 4, prices)[0][4] == 8
 
 
 @pytest.mark.parametrize("name", ["four_room43", "riverswim20", "cliff48"])
@@ -203,16 +182,15 @@ def test_where_rows_are_known_nothing_changes():
 
 def test_a_prior_is_remembered():
     prior = learnt_from([(s, s % 2, (s * 5 + 3) % CHAIN) for s in range(CHAIN)] * 3)
-    goals = np.arange(CHAIN) == 4
-    prior.plan(goals, np.ones(2 * CHAIN), None, 0.5, False)
-    other = Prior(prior._model)
-    other.recall(prior.remember())
+    one, two = Prior(prior._model), Prior(prior._model)
+    one.recall(prior.remember())
+    two.recall(one.remember())
     for name in ("weight", "concentration", "taken", "into", "repeats"):
-        np.testing.assert_array_equal(getattr(prior._learnt, name), getattr(other._learnt, name))
-    assert steps_of(prior) == steps_of(other)
-    one, two = (each.plan(goals, np.ones(2 * CHAIN), None, 0.5, False) for each in (prior, other))
-    np.testing.assert_array_equal(one[0], two[0])
-    np.testing.assert_array_equal(one[1], two[1])
+        np.testing.assert_array_equal(getattr(prior._learnt, name), getattr(one._learnt, name))
+    assert steps_of(prior) == steps_of(one)
+    plans = [planned(each, np.arange(CHAIN) == 4, optimism=0.5) for each in (one, two)]
+    np.testing.assert_array_equal(plans[0][0], plans[1][0])
+    np.testing.assert_array_equal(plans[0][1], plans[1][1])
 
 
 def test_endings_and_resets_are_walked_through():

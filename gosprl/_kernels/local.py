@@ -1,0 +1,249 @@
+"""Plans with the learnt prior around the current state of the walk (`gosprl.planning.prior`)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl._kernels._jit import jit
+from gosprl._kernels.arrays import sort_by
+from gosprl._kernels.constants import DEAD
+from gosprl._kernels.prior import COMMON, best_row
+from gosprl._kernels.steps import state_after
+
+MARK, SIZE, LEVEL, RADIUS, SWEPT, SAME = range(6)  # in `Around.scalars`
+RARE = 16  # steps that an action makes less often than once in so many do not widen a region
+CLOSE = 8  # steps from the start within which values have to converge
+DETOUR = 1.25  # paths that are longer than the shortest one by this factor are not followed to convergence
+ITEMS, SAMPLES, FOUND_GOALS, UNSEEN_MASS = range(4)  # in the result of `survey`
+
+
+class Around(NamedTuple):
+    """The region of the last plan: states by their distance in steps from where the walk was."""
+
+    v: NDArray[np.float64]  # [S] values; DEAD outside of the region
+    last: NDArray[np.float64]  # [S] value in the last plan that had the state; DEAD: it had none
+    policy: NDArray[np.int64]  # [S] rows; -1 outside of the region
+    states: NDArray[np.int64]  # [S] those of the region, the nearest first
+    order: NDArray[np.int64]  # [S] the same states as they are swept
+    depth: NDArray[np.int64]  # [S] steps from where the walk was, of the states of the region
+    mark: NDArray[np.int64]  # [S] the MARK of the last region that had the state
+    scalars: NDArray[np.int64]  # [6] MARK of this region, its SIZE, where its last LEVEL begins, its RADIUS in steps;
+    # states SWEPT by all plans; the first MARK of a plan to the SAME goals
+
+
+@jit
+def begin(around, start, same):
+    """Let the region be one state; `same`: the goals are those of the last plan."""
+    scalars = around.scalars
+    for i in range(scalars[SIZE]):
+        around.v[around.states[i]] = DEAD
+        around.policy[around.states[i]] = -1
+    scalars[MARK] += 1
+    if not same:
+        scalars[SAME] = scalars[MARK]
+    scalars[SIZE] = scalars[LEVEL] = scalars[RADIUS] = 0
+    include(around, start)
+
+
+@jit
+def include(around, s):
+    """Add a state to the region; its value is the last one to the same goals."""
+    if around.mark[s] != around.scalars[MARK]:
+        around.v[s] = around.last[s] if around.mark[s] >= around.scalars[SAME] else DEAD
+        around.mark[s] = around.scalars[MARK]
+        around.states[around.scalars[SIZE]] = s
+        around.depth[s] = around.scalars[RADIUS]
+        around.scalars[SIZE] += 1
+
+
+@jit
+def include_steps(learnt, around, s, kind):
+    """Add the states that are frequent steps of a kind away from s."""
+    if learnt.steps.code[s] < 0:
+        return
+    for k in range(COMMON):
+        if RARE * learnt.times[kind, k] >= max(learnt.total[kind], 1):
+            t = state_after(learnt.steps, s, learnt.common[kind, k])
+            if t >= 0:
+                include(around, t)
+
+
+@jit
+def widen(learnt, counts, layout, reset, unmet, around):
+    """Add the states one step beyond the region: seen successors, and those expected. Returns the goals among them."""
+    scalars = around.scalars
+    first, end = scalars[LEVEL], scalars[SIZE]
+    scalars[RADIUS] += 1
+    for i in range(first, end):
+        s = around.states[i]
+        if i > 0 and unmet[s] > 0:  # paths end there
+            continue
+        for row in range(layout.ptr[s], layout.ptr[s + 1]):
+            if not layout.enabled[row]:
+                continue
+            if layout.certain[row]:
+                include(around, reset)
+                continue
+            for j in range(counts.start[row], counts.start[row] + counts.length[row]):
+                include(around, np.int64(counts.succ[j]))
+            if not layout.terminal[s]:
+                include_steps(learnt, around, s, layout.action[row])
+        if not layout.terminal[s]:
+            include_steps(learnt, around, s, len(learnt.new))
+    scalars[LEVEL] = end
+    goals = 0
+    for i in range(end, scalars[SIZE]):
+        goals += unmet[around.states[i]] > 0
+    return goals
+
+
+@jit
+def arrange(around, unmet, most):
+    """Write the states whose values are at most `most`, or which have none, to `order`, by value. Returns their number.
+
+    Goals are left out: their values are given.
+    """
+    n = 0
+    for i in range(around.scalars[SIZE]):
+        s = around.states[i]
+        if unmet[s] == 0 and (around.v[s] <= most or around.v[s] >= DEAD):
+            around.order[n] = s
+            n += 1
+    sort_by(around.v, around.order[:n])
+    return n
+
+
+@jit
+def settle(
+    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, parts, means, anywhere, sweeps, precision,
+    scratch,
+):  # fmt: skip
+    """Solve the shortest paths to the goals of the region, as if nothing led out of it.
+
+    A successor that has no value yet counts as staying. So values come from the goals, and a state whose goals are gone
+    has no low value that others rely on. The first sweep goes from the farthest state to the nearest, the second back:
+    there is a path to the nearest goal along which the first one finds all values. Later ones go by value, and leave
+    out states that are farther from the goals than any near the start. If there are values to begin with, all are such.
+
+    The sweeps end when no value near `start` changes by more than `precision`, relative to 1 + value, where a path from
+    there may pass: going there, and on from there, takes not much longer than the shortest path.
+    """
+    v, order, step, any_step = around.v, around.order, scratch[:2], scratch[2:4]
+    for i in range(around.scalars[SIZE]):
+        s = around.states[i]
+        if unmet[s] > 0:
+            v[s] = price[s]
+    first, n = 0 if v[start] >= DEAD else 2, around.scalars[SIZE]
+    for sweep in range(first, sweeps):
+        change, longest = 0.0, DEAD
+        if sweep >= 2 and v[start] < DEAD:
+            longest = DETOUR * v[start] + 2 * floor
+        if sweep == 0 or sweep == 1:
+            for i in range(n):
+                order[i] = around.states[n - 1 - i] if sweep == 0 else around.states[i]
+        elif sweep & (sweep - 1) == 0:
+            n = arrange(around, unmet, DEAD if sweep == 2 else v[start] + CLOSE * floor)
+        around.scalars[SWEPT] += n
+        for i in range(n):
+            s = order[i]
+            if unmet[s] > 0:
+                continue
+            value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, step, any_step)
+            if row < 0:
+                continue
+            if sweep < 2 or (around.depth[s] <= CLOSE and around.depth[s] * floor + value <= longest):
+                change = max(change, min(1.0, abs(value - v[s]) / (1.0 + value)))
+            v[s], around.policy[s] = value, row
+        if change <= precision:
+            break
+
+
+@jit
+def plan_around(
+    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, farthest, sweeps,
+    precision, through, scratch,
+):  # fmt: skip
+    """Write values and rows for the states around `start`, and return the value there.
+
+    The region has all states that are at most as many steps away as the nearest goal, and some more. It is widened
+    until a step costing `floor` as often as its radius says costs as much as the plan, so that no goal outside is
+    nearer; but to at most `farthest` times the distance of the nearest goal.
+    """
+    v, scalars = around.v, around.scalars
+    begin(around, start, same)
+    goals = 1 if unmet[start] > 0 else 0
+    while goals == 0 and scalars[LEVEL] < scalars[SIZE]:
+        goals = widen(learnt, counts, layout, reset, unmet, around)
+    nearest = scalars[RADIUS]
+    until, most = max(2, nearest + nearest // 8 + 1), farthest * (nearest + 1)
+    while True:
+        while scalars[RADIUS] < until and scalars[LEVEL] < scalars[SIZE]:
+            widen(learnt, counts, layout, reset, unmet, around)
+        for anywhere in (False, True):
+            if not anywhere or v[start] >= DEAD:
+                settle(
+                    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, parts, means, anywhere,
+                    sweeps, precision, scratch,
+                )  # fmt: skip
+        radius = scalars[RADIUS]
+        if scalars[LEVEL] == scalars[SIZE] or radius >= most or v[start] <= radius * floor:
+            break
+        until = min(most, max(2 * radius, 1)) if v[start] >= 2 * radius * floor else math.ceil(v[start] / floor)
+    for i in range(scalars[SIZE]):
+        s = around.states[i]
+        if unmet[s] == 0:
+            around.last[s] = v[s]
+        if unmet[s] > 0 and through:  # `through` as the argument: a literal True would compile the kernel twice
+            around.policy[s] = best_row(
+                learnt, counts, layout, cost, reset, v, s, parts, means, through, scratch[:2], scratch[2:4]
+            )[1]
+    return v[start]
+
+
+@jit
+def survey(learnt, counts, layout, unmet, missing, states, out):
+    """Write out [4]: unmet items, missing samples, goals that were found, and the mean mass of unseen successors.
+
+    Over the first `states` states; the last over the rows that plans walk over, 1 if there are none.
+    """
+    items, samples, goals, mass, walked = 0.0, 0.0, 0.0, 0.0, 0.0
+    for s in range(states):
+        if unmet[s] > 0:
+            items += unmet[s]
+            samples += missing[s]
+            goals += learnt.found[s]
+            continue
+        for row in range(layout.ptr[s], layout.ptr[s + 1]):
+            if counts.visits[row] > 0 and layout.enabled[row]:
+                c = learnt.concentration[layout.action[row]]
+                mass += c / (counts.visits[row] + c)
+                walked += 1
+    out[ITEMS], out[SAMPLES], out[FOUND_GOALS] = items, samples, goals
+    out[UNSEEN_MASS] = mass / walked if walked > 0 else 1.0
+
+
+@jit
+def overview(learnt, unmet, price, last, optimism, states, out):
+    """Write the values of successors that are popular, known and unknown, over the first `states` states: out [3]."""
+    least, least_unknown = DEAD, DEAD
+    popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for s in range(states):
+        value = price[s] if unmet[s] > 0 else last[s] if last[s] < DEAD else 0.0
+        if learnt.found[s]:
+            known += value
+            number += 1
+            if unmet[s] > 0:
+                least = min(least, value)
+        else:
+            unknown += value
+            others += 1
+            if unmet[s] > 0:
+                least_unknown = min(least_unknown, value)
+        popular += learnt.into[s] * value
+        into += learnt.into[s]
+    least, least_unknown = min(least, least_unknown), least_unknown if least_unknown < DEAD else least
+    out[0] = popular / into if into > 0 else 0.0
+    out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
+    out[2] = optimism * least_unknown + (1 - optimism) * unknown / others if others > 0 else out[1]
