@@ -98,7 +98,7 @@ class Guarded(Strategy):
     kappa: float = 1.0
     practical_scale: float | None = None
     fluid: bool | None = None
-    prior: bool = False
+    prior: bool = True
 
     def __post_init__(self) -> None:
         _checks.positive("kappa", self.kappa)

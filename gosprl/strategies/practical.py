@@ -94,7 +94,7 @@ class Practical(Strategy):
     dynamics: TabularMDP | None = None
     reach: float | None = None
     fluid: bool | None = None
-    prior: bool = False
+    prior: bool = True
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)

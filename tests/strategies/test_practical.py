@@ -118,10 +118,10 @@ def test_where_every_sample_brings_another_successor_more_are_expected():
 
 
 def test_state_needs_and_pair_needs():
-    for need in (np.arange(6), np.random.default_rng(1).integers(0, 9, (6, 2))):
+    for need, most in ((np.arange(6), 10), (np.random.default_rng(1).integers(0, 9, (6, 2)), 2)):
         result = gosprl.collect(RIVER, need, seed=0, strategy="practical")
         assert result.met
-        assert result.ratio < 3
+        assert result.ratio < most
 
 
 def test_a_need_that_shrinks_is_heard():
