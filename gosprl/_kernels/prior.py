@@ -235,7 +235,7 @@ def concentrate(learnt, rounds, pseudo, first):
             c[a] = min(max((learnt.new[a] + pseudo) / expected, LEAST_C), LARGEST_C)
 
 
-@jit
+@jit(inline="always")
 def nearby(learnt, counts, layout, v, s):
     """Return the least value among successors and predecessors of s; DEAD if none are known."""
     least = DEAD
@@ -250,7 +250,7 @@ def nearby(learnt, counts, layout, v, s):
     return least
 
 
-@jit
+@jit(inline="always")
 def stepped(learnt, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 

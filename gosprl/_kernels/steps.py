@@ -55,7 +55,7 @@ def place_state(steps, s, code):
         slot = (slot + 1) & (size - 1)
 
 
-@jit
+@jit(inline="always")
 def state_after(steps, s, step):
     """Return where a step leads from s, which has a code: SPARE if not discovered, -1 if there is no such state."""
     code = (steps.code[s] + step) & CODES
