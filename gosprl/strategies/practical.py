@@ -26,6 +26,7 @@ With known dynamics nothing is learnt: paths and prices are those of the true dy
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.planning.fluid import Flow, solve, solve_model
+from gosprl.planning import approximate, fluid
+from gosprl.planning.fluid import Flow
 from gosprl.planning.prior import Prior
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
@@ -47,6 +49,7 @@ from gosprl.strategies.reach import Reach
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
+WORK = 50_000  # with many states: entries of the program that its solution may visit, per step of the walk
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 
 
@@ -158,6 +161,7 @@ class PracticalPlanner(Planner):
         self._new_arrays()
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
+        self._solved = 0  # time at which the program was last solved
         self._basis: Any = None
         self._warned = False
 
@@ -310,7 +314,7 @@ class PracticalPlanner(Planner):
         if not use or (t < self._again and missing <= self._missing):
             return
         try:
-            flow = self._solve(s, unseen)
+            flow = self._solve(s, unseen, max(t - self._solved, OFTEN * missing))
         except GosprlError as error:
             if not self._warned:
                 warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
@@ -318,14 +322,21 @@ class PracticalPlanner(Planner):
             self._again, self._missing = t + AGAIN * missing, np.inf
             return
         self.programs += 1
+        self._solved = t
         self._paths.prices, self._basis = flow.potential, flow.basis
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
         self._again, self._missing = t + wait, (1 + AGAIN) * missing
 
-    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]]) -> Flow:
+    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]], steps: float) -> Flow:
+        """Solve the program; with many states, as well as the work allowed for `steps` steps of the walk can."""
         model, need = self.model, self.need
         pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
         state = np.maximum(need.state - need.state_visits, 0)
+        solve: Callable[..., Flow] = fluid.solve
+        solve_model: Callable[..., Flow] = fluid.solve_model
+        if model.rows.num_states > FLUID_STATES:
+            solve = partial(approximate.solve, work=WORK * steps)
+            solve_model = partial(approximate.solve_model, work=WORK * steps)
         mdp = self.options.dynamics
         if mdp is not None:
             cost = model.costs()
