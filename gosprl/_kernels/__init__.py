@@ -64,7 +64,6 @@ from gosprl._kernels.counts import (
     touch_many,
 )
 from gosprl._kernels.flow import (
-    HEAVIEST,
     Iterate,
     Network,
     flow_step,
@@ -72,6 +71,7 @@ from gosprl._kernels.flow import (
     lower_potential,
     proven_cost,
     restart,
+    shortage,
     slacks,
     step_sizes,
 )
@@ -162,7 +162,6 @@ __all__ = [
     "FEW",
     "FIRST_CAPACITY",
     "FOREIGN",
-    "HEAVIEST",
     "HISTORY",
     "INVALID",
     "KNOWN",
@@ -269,6 +268,7 @@ __all__ = [
     "rounding_error",
     "search_back",
     "settle",
+    "shortage",
     "sift_down",
     "sift_up",
     "slacks",

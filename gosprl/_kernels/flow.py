@@ -10,7 +10,7 @@ from gosprl._kernels._jit import jit
 
 SUFFICIENT, NECESSARY, LONG = 0.2, 0.8, 0.36  # when to restart: see `flow_steps`
 CALM = 0.5  # part of a change of the weight, on a logarithmic scale, that is made at a restart
-HEAVIEST = 1e12  # of the weight, and 1 / HEAVIEST is the least
+HEAVIEST = 100.0  # most and, inverted, least weight in units of the first one
 
 
 class Network(NamedTuple):
@@ -123,36 +123,46 @@ def flow_step(net, at, weight, inner):
 
 @jit
 def restart(net, at, weight):
-    """Begin anew at the point that the last step led to. Returns the weight: a mean of the old one and |dv| / |dx|."""
+    """Begin anew at the point that the last step led to. Returns the weight: a mean of the old one and |dv| / |dx|.
+
+    A shift of all of v does not count: it hardly changes anything, goes on for long, and would raise the weight.
+    """
     x, v, y, x_from, v_from, y_from, x_to, v_to, y_to, _, _ = at
-    rows = states = 0.0
+    rows = states = shift = total = 0.0
     for r in range(len(x)):
         if net.row_step[r] > 0:
-            rows += (x_to[r] - x_from[r]) * (x_to[r] - x_from[r]) / net.row_step[r]
+            move = x_to[r] - x_from[r]
+            rows += move * move / net.row_step[r]
         x[r] = x_to[r]
         x_from[r] = x_to[r]
     for s in range(len(v)):
         if net.state_step[s] > 0:
-            states += (v_to[s] - v_from[s]) * (v_to[s] - v_from[s]) / net.state_step[s]
+            move = v_to[s] - v_from[s]
+            states += move * move / net.state_step[s]
+            shift += move / net.state_step[s]
+            total += 1 / net.state_step[s]
         if net.extra_step[s] > 0:
-            states += (y_to[s] - y_from[s]) * (y_to[s] - y_from[s]) / net.extra_step[s]
+            move = y_to[s] - y_from[s]
+            states += move * move / net.extra_step[s]
         v[s] = v_to[s]
         v_from[s] = v_to[s]
         y[s] = y_to[s]
         y_from[s] = y_to[s]
+    if total > 0:
+        states -= shift * shift / total
     if rows > 0 and states > 0:
-        weight = math.exp(CALM * 0.5 * math.log(states / rows) + (1 - CALM) * math.log(weight))
-    return min(max(weight, 1 / HEAVIEST), HEAVIEST)
+        return math.exp(CALM * 0.5 * math.log(states / rows) + (1 - CALM) * math.log(weight))
+    return weight
 
 
 @jit(nogil=True)
-def flow_steps(net, at, weight, steps):
-    """Make `steps` steps, with restarts. Returns (the weight, the number of restarts).
+def flow_steps(net, at, weight, unit, steps):
+    """Make `steps` steps, with restarts. Returns the last weight, which is between unit / HEAVIEST and unit HEAVIEST.
 
     With e_k the length of step k since the last restart, in the norm of the method (without its mixed term), restart
     if e_k <= SUFFICIENT e_0, if e_k <= NECESSARY e_0 and e_k > e_{k - 1}, or after LONG of all steps.
     """
-    inner, restarts = 0, 0
+    inner = 0
     first = last = math.inf
     for k in range(steps):
         rows, states = flow_step(net, at, weight, inner)
@@ -162,11 +172,10 @@ def flow_steps(net, at, weight, steps):
         inner += 1
         shorter = length <= SUFFICIENT * first or (length <= NECESSARY * first and length > last)
         if inner > 1 and (shorter or inner >= LONG * (k + 1)) and k + 1 < steps:
-            weight = restart(net, at, weight)
+            weight = min(max(restart(net, at, weight), unit / HEAVIEST), unit * HEAVIEST)
             inner = 0
-            restarts += 1
         last = length
-    return weight, restarts
+    return weight
 
 
 @jit
@@ -220,4 +229,23 @@ def proven_cost(net, v, slack):
                     least = min(least, max(slack[r], 0.0))
             if least < math.inf:
                 total += net.extra[s] * least
+    return total
+
+
+@jit
+def shortage(net, x, arriving):
+    """Return how far x >= 0 misses the constraints: what leaves states in excess of the supply, and missing visits."""
+    total = 0.0
+    for s in range(len(arriving)):
+        arriving[s] = net.supply[s]
+    for s in range(len(arriving)):
+        missing = net.extra[s]
+        for r in range(net.row_ptr[s], net.row_ptr[s + 1]):
+            arriving[s] -= net.leave[r] * x[r]
+            missing -= net.counted[r] * x[r]
+            for j in range(net.ptr[r], net.ptr[r + 1]):
+                arriving[net.succ[j]] += net.prob[j] * x[r]
+        total += max(missing, 0.0)
+    for s in range(len(arriving)):
+        total += max(-arriving[s], 0.0)
     return total

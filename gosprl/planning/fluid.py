@@ -44,6 +44,7 @@ class Flow:
     value: float  # the least cost
     potential: NDArray[np.float64]  # [S] at most 0
     basis: Any  # to begin the next one with
+    gap: float = 0.0  # of an approximate solution: estimated relative error of the cost beyond the needed samples
 
 
 def solve(

@@ -13,8 +13,9 @@ It takes needed samples wherever it is, and chooses among goals by the prices of
 3. Plan again when the need of a state is met, when a count has doubled, or in states that the last plan does not cover.
 
 The program is solved for the current counts; the mass of unseen successors in each row's set may go to any state. It is
-solved again after a part of the steps that it predicts. With more than FLUID_STATES states there is no program, only
-shortest paths, planned around the current state (`gosprl.planning.focus`).
+solved again after a part of the steps that it predicts. With more than FLUID_STATES states it is solved approximately
+(`gosprl.planning.approximate`): each solution may visit WORK entries of the program for each step since the last one,
+and is not used if its gap is large. Paths are then planned around the current state (`gosprl.planning.focus`).
 
 In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
 refute. With the option `prior`, while the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it
@@ -49,7 +50,8 @@ from gosprl.strategies.reach import Reach
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `_price`
-WORK = 50_000  # with many states: entries of the program that its solution may visit, per step of the walk
+WORK = 20_000  # with many states: entries of the program that its solution may visit, per step of the walk
+TRUSTED = 0.1  # largest gap of a solution whose potential is used
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 
 
@@ -91,7 +93,8 @@ class Practical(Strategy):
     reach
         Give up each state whose optimistic distance, in unscaled sets of level delta, exceeds it.
     fluid
-        Whether to price goals by the fluid program; None: if there are at most 500 states.
+        Whether to price goals by the fluid program; None is True. With more than 500 states it is solved approximately
+        (`gosprl.planning.approximate`) and, if the dynamics are unknown, only after one needed sample a pair.
     prior
         Whether to plan with the learnt prior where it leads; every plan takes time in proportion to the states.
     """
@@ -110,7 +113,7 @@ class Practical(Strategy):
         self.paths()
         self.certified()
         if self.fluid is not None and not isinstance(self.fluid, bool):
-            raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
+            raise InputError(f"fluid: expected True, False or None (True), got {self.fluid!r}")
         if not isinstance(self.prior, bool):
             raise InputError(f"prior: expected True or False, got {self.prior!r}")
 
@@ -308,13 +311,14 @@ class PracticalPlanner(Planner):
         It is due after a fifth of the steps that it predicted, at most STEPS of them, but at least 3 percent. `unseen`
         returns the mass of unseen successors in each row [R].
         """
-        use, missing = self.options.fluid, float(self.need.missing)
-        if use is None:
-            use = self.model.rows.num_states <= FLUID_STATES
+        use, missing = self.options.fluid is not False, float(self.need.missing)
+        if self.model.rows.num_states > FLUID_STATES and self.options.dynamics is None:
+            # prices of a model with hardly any samples lead nowhere
+            use = use and self.need.collected >= int(self.model.enabled.sum())
         if not use or (t < self._again and missing <= self._missing):
             return
         try:
-            flow = self._solve(s, unseen, max(t - self._solved, OFTEN * missing))
+            flow = self._solve(s, unseen, t - self._solved if self._basis is not None else AGAIN * missing)
         except GosprlError as error:
             if not self._warned:
                 warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
@@ -323,8 +327,10 @@ class PracticalPlanner(Planner):
             return
         self.programs += 1
         self._solved = t
-        self._paths.prices, self._basis = flow.potential, flow.basis
+        self._paths.prices, self._basis = flow.potential if flow.gap <= TRUSTED else None, flow.basis
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
+        if self.model.rows.num_states > FLUID_STATES:  # so that there is work for a hundred iterations
+            wait = max(wait, self.model.rows.num_states / 10)
         self._again, self._missing = t + wait, (1 + AGAIN) * missing
 
     def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]], steps: float) -> Flow:
