@@ -10,7 +10,7 @@ from gosprl._kernels._jit import jit
 
 SUFFICIENT, NECESSARY, LONG = 0.2, 0.8, 0.36  # when to restart: see `flow_steps`
 CALM = 0.5  # part of a change of the weight, on a logarithmic scale, that is made at a restart
-HEAVIEST = 100.0  # most and, inverted, least weight in units of the first one
+HEAVIEST = 100.0  # most and, inverted, least weight in units of that of a cold start
 
 
 class Network(NamedTuple):
@@ -157,7 +157,7 @@ def restart(net, at, weight):
 
 @jit(nogil=True)
 def flow_steps(net, at, weight, unit, steps):
-    """Make `steps` steps, with restarts. Returns the last weight, which is between unit / HEAVIEST and unit HEAVIEST.
+    """Make `steps` steps, with restarts. The weight, at first `weight`, stays within a factor HEAVIEST of `unit`.
 
     With e_k the length of step k since the last restart, in the norm of the method (without its mixed term), restart
     if e_k <= SUFFICIENT e_0, if e_k <= NECESSARY e_0 and e_k > e_{k - 1}, or after LONG of all steps.
@@ -175,7 +175,6 @@ def flow_steps(net, at, weight, unit, steps):
             weight = min(max(restart(net, at, weight), unit / HEAVIEST), unit * HEAVIEST)
             inner = 0
         last = length
-    return weight
 
 
 @jit

@@ -12,7 +12,8 @@ potential for nothing (`basis` gives this potential).
 Method. The primal-dual hybrid gradient method, as in PDLP (Applegate et al. 2021), with diagonal step sizes (Pock and
 Chambolle 2011), in the reflected Halpern form with restarts (Lu and Yang 2024). One step takes time in proportion to
 the stored successors. The number of steps is given by the caller, never by a clock. An earlier solution is a good
-start, since needs change little: x is scaled by the ratio of the needs. PDLP of HiGHS takes 10 to 50 times as many
+start, since needs change little: x is scaled by the ratio of the needs, and v moves slowly at first. Its potential is
+returned if it still proves more. PDLP of HiGHS takes 10 to 50 times as many
 steps: the level of v, which prices do not depend on, converges last. Here it follows from max v = 0.
 
 Certificate. Any v <= 0 becomes a potential: it is lowered where a row violates v <= c + p v, REPAIRS times, then
@@ -43,6 +44,7 @@ TARGETS = 16  # states that what escapes may go to
 REPAIRS = 8  # times that a potential is lowered before it is scaled
 FREE = 100  # times that it is lowered by rows that cost nothing; such rows follow each other seldom
 PARTS = 32
+GENTLE = 0.05  # first weight of a warm start, in units of that of a cold one: x has to change, v hardly
 ROUNDING = 1e-12
 
 Floats = NDArray[np.float64]
@@ -55,7 +57,6 @@ class Start(NamedTuple):
     v: Floats  # [S]
     y: Floats  # [S]
     hub: tuple[float, Floats, NDArray[np.int64]]  # its potential, and the visits [k] of its targets [k]
-    weight: float  # of the step sizes, in units of the first one
     needed: float  # samples
 
 
@@ -92,14 +93,17 @@ def solve(
         _check_parts(net)
     needed = float(pair.sum() + state.sum())
     at, unit = _begin(net, start, targets, needed), _weight(net)
-    first = unit if start is None else unit * start.weight
+    first = unit if start is None else GENTLE * unit
     size = len(net.succ) + len(net.cost) + len(net.supply)
-    weight = _kernels.flow_steps(net, at, first, unit, max(1, int(work / size)))
+    before = None if start is None else _potential(net, at.v.copy(), hub)
+    _kernels.flow_steps(net, at, first, unit, max(1, int(work / size)))
     v, proven = _potential(net, at.v_to, hub)
+    if before is not None and before[1] > proven:
+        v, proven = before
     # to move what is short from anywhere to where it lacks costs about the range of the potential
     above = float(net.cost @ at.x_to) + _kernels.shortage(net, at.x_to, at.arriving) * float(-v.min())
     at_hub = (float(at.v_to[S]) if hub >= 0 else 0.0, at.x_to[R:], targets)
-    last = Start(at.x_to[:R], at.v_to[:S], at.y_to[:S], at_hub, weight / unit, needed)
+    last = Start(at.x_to[:R], at.v_to[:S], at.y_to[:S], at_hub, needed)
     return Flow(fixed + proven, v[:S], last, _relative(above - proven, above))
 
 
@@ -217,6 +221,8 @@ def _potential(net: Any, values: Floats, hub: int) -> tuple[Floats, float]:
             break
     else:
         v[:] = 0.0
+    if hub >= 0:  # it may be lower than any other, which proves less
+        v[hub] = v[:hub].min()
     v /= _kernels.slacks(net, v, slack)
     v -= v.max()
     _kernels.slacks(net, v, slack)

@@ -39,8 +39,8 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.planning import approximate, fluid
-from gosprl.planning.fluid import Flow
+from gosprl.planning import approximate
+from gosprl.planning.fluid import Flow, solve, solve_model
 from gosprl.planning.prior import Prior
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
@@ -338,17 +338,17 @@ class PracticalPlanner(Planner):
         model, need = self.model, self.need
         pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
         state = np.maximum(need.state - need.state_visits, 0)
-        solve: Callable[..., Flow] = fluid.solve
-        solve_model: Callable[..., Flow] = fluid.solve_model
+        of_mdp: Callable[..., Flow] = solve
+        of_model: Callable[..., Flow] = solve_model
         if model.rows.num_states > FLUID_STATES:
-            solve = partial(approximate.solve, work=WORK * steps)
-            solve_model = partial(approximate.solve_model, work=WORK * steps)
+            of_mdp = partial(approximate.solve, work=WORK * steps)
+            of_model = partial(approximate.solve_model, work=WORK * steps)
         mdp = self.options.dynamics
         if mdp is not None:
             cost = model.costs()
             law = (np.arange(model.rows.num_states) == s).astype(float)
-            return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
+            return of_mdp(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, cost, pair, state, law, basis=self._basis)
         if model.closed:
-            return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
+            return of_model(model, pair, state, s, None, PSEUDO, self._basis)
         escape = np.where(model.enabled, unseen(), 0.0)
-        return solve_model(model, pair, state, s, escape, basis=self._basis)
+        return of_model(model, pair, state, s, escape, basis=self._basis)
