@@ -13,8 +13,8 @@ Method. The primal-dual hybrid gradient method, as in PDLP (Applegate et al. 202
 Chambolle 2011), in the reflected Halpern form with restarts (Lu and Yang 2024). One step takes time in proportion to
 the stored successors. The number of steps is given by the caller, never by a clock. An earlier solution is a good
 start, since needs change little: x is scaled by the ratio of the needs, and v moves slowly at first. Its potential is
-returned if it still proves more. PDLP of HiGHS takes 10 to 50 times as many
-steps: the level of v, which prices do not depend on, converges last. Here it follows from max v = 0.
+returned if it still proves more. PDLP as in HiGHS takes many times as many steps, and its answers prove no bound: the
+level of v, which prices do not depend on, converges last. Here it follows from max v = 0.
 
 Certificate. Any v <= 0 becomes a potential: it is lowered where a row violates v <= c + p v, REPAIRS times, then
 divided by 1 + rho, with rho the largest relative violation left, then shifted to max v = 0. The shift does not change

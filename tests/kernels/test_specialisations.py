@@ -67,6 +67,11 @@ gosprl.collect(grid, np.arange(16) % 3, prior=True, seed=0, max_steps=300)
 rewarded = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
 gosprl.collect(rewarded, np.full((6, 2), 2), seed=0, threshold=0.9)
 
+gosprl.strategies.practical.FLUID_STATES = gosprl.strategies.gosprl.FULL_STATES = 10
+for options in ({}, {"successors": grid}, {"dynamics": grid}):
+    for need in (3, np.full(16, 10)):
+        gosprl.collect(grid, need, strategy="practical", seed=0, **options)
+
 short = {"seed": 0, "max_steps": 1000}
 applications.best_state(rewarded, **short)
 applications.find_treasure(rewarded, threshold=0.5, **short)
