@@ -162,18 +162,18 @@ def flow_steps(net, at, weight, unit, steps):
     With e_k the length of step k since the last restart, in the norm of the method (without its mixed term), restart
     if e_k <= SUFFICIENT e_0, if e_k <= NECESSARY e_0 and e_k > e_{k - 1}, or after LONG of all steps.
     """
-    inner = 0
+    begin = 0
     first = last = math.inf
     for k in range(steps):
-        rows, states = flow_step(net, at, weight, inner)
+        rows, states = flow_step(net, at, weight, k - begin)
         length = math.sqrt(rows * weight + states / weight)
-        if inner == 0:
+        if k == begin:
             first = length
-        inner += 1
+        made = k + 1 - begin
         shorter = length <= SUFFICIENT * first or (length <= NECESSARY * first and length > last)
-        if inner > 1 and (shorter or inner >= LONG * (k + 1)) and k + 1 < steps:
+        if made > 1 and (shorter or made >= LONG * (k + 1)) and k + 1 < steps:
             weight = min(max(restart(net, at, weight), unit / HEAVIEST), unit * HEAVIEST)
-            inner = 0
+            begin = k + 1
         last = length
 
 

@@ -215,7 +215,7 @@ for escape in (None, np.linspace(0, 0.2, R)):
 # focused planning with prices
 for options in ({"scale": 0.03}, {"dynamics": grid}):
     collector = gosprl.Collector(16, 4, 3, strategy="gosprl", seed=0, **options)
-    collector.planner.prices = np.linspace(-3, 0, 16)
+    collector.planner.prices = np.linspace(-3, 0, collector.planner.model.rows.num_states)
     gosprl.strategies.gosprl.FULL_STATES = 0
     result = collector.run(grid, max_steps=100)
     focus = collector.planner.focus
