@@ -136,14 +136,14 @@ class Focus:
         """Return (rows [S], cost of the plan from s), or None if a full plan is needed.
 
         Since the last call, the counts of `rows` changed and the goals `dropped` were removed (None: any change).
-        Goals have the prices potential - min potential; the same array as in the last call means the same prices.
+        Goals have the prices potential - min potential; a new potential takes time in proportion to all states.
         """
         if dropped is None:
             self.set_goals(goals)
         else:
             self.drop(dropped)
         self.refresh(rows)
-        if potential is not self._potential:
+        if not self._is_priced_by(potential):
             self.set_prices(potential)
         return self.plan(s, precision, key)
 
@@ -155,6 +155,12 @@ class Focus:
         self._list_lowest()
         if self.prices is not None:
             self._region.v[:-1] = self._scaled(self.prices)
+
+    def _is_priced_by(self, potential: NDArray[np.float64] | None) -> bool:
+        last = self._potential
+        if potential is None or last is None:
+            return potential is last
+        return potential is last or bool(np.array_equal(potential, last))
 
     def _at_goals(self) -> NDArray[np.float64]:
         """Return the values of states if they are goals, [S]."""
