@@ -38,6 +38,7 @@ lint: $(READY)  ## check format, style and types
 bench: $(READY)  ## speed and memory, side by side with other solvers, and growth; writes benchmarks/results
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/average.py
+	$(BIN)/python benchmarks/prices.py
 	$(BIN)/python benchmarks/storm.py
 	$(BIN)/python benchmarks/counting.py
 	$(BIN)/python benchmarks/observing.py

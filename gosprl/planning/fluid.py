@@ -44,6 +44,7 @@ class Flow:
     value: float  # the least cost
     potential: NDArray[np.float64]  # [S] at most 0
     basis: Any  # to begin the next one with
+    gap: float = 0.0  # of an approximate solution: estimated relative error of the cost beyond the needed samples
 
 
 def solve(
@@ -140,15 +141,22 @@ def solve_model(
 
     What does not escape goes where it went before, with `pseudo` samples more for each stored successor.
     """
+    ptr, succ, prob, cost, law = program_of_model(model, start, escape, pseudo)
+    return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis, ~model.certain)
+
+
+def program_of_model(
+    model: EmpiricalModel, start: int, escape: NDArray[np.float64] | None, pseudo: float
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return (ptr, succ, prob, cost, law) of the program for the frequencies seen, as `solve` takes them."""
     ptr, succ, count, _ = model.stored(None)
     number = np.diff(ptr)
     kept = np.where(model.enabled, 1.0 if escape is None else 1 - escape, 0.0)
     visits = np.maximum(model.visits + pseudo * number, 1.0 if pseudo == 0 else pseudo)
     prob = np.repeat(kept, number) * (count + pseudo) / np.repeat(visits, number)
-    cost = model.costs()
     law = np.zeros(model.rows.num_states)
     law[start] = 1.0
-    return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis, ~model.certain)
+    return ptr, succ, prob, model.costs(), law
 
 
 @dataclass(frozen=True, eq=False)

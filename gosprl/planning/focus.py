@@ -14,9 +14,15 @@ Dropping a goal preserves it, since L v then only increases. When the counts of 
 is lowered at the state of the row, then at the states with rows that lead there, and so on while values decrease. If
 that takes too long, all of v is scaled down until v <= L v. A new goal lowers v to 0 there.
 
-Unseen successors are not enumerated. Their mass goes to goals, of value 0. Mass that the goals cannot take is valued at
-the least cost of a step, which is at most the value of any other state. So the computed value is at most L v, and
-depends only on the values of seen successors.
+Goals may have prices: costs of ending there. Then v is the price at the goals, and all of the above holds with it. If
+prices are a potential of the program (`gosprl.planning.fluid`), they satisfy v <= c + p v at every state, not only at
+goals: scaled to v <= L v, they are where v starts, and little is left to be raised. New prices take one application of
+L to all states; a goal that is dropped keeps its price as its value, lowered where that exceeds L v.
+
+Unseen successors are not enumerated. Their mass goes to goals, of value 0. With prices, it goes to the goals that cost
+less than a step, the cheapest first. Mass that these cannot take is valued at the least cost of a step, which is at
+most the value of any other state. So the computed value is at most L v, and depends only on the values of seen
+successors.
 
 An attempt from s follows the greedy policy along seen successors, to all states that the walk visits with a probability
 of at least `LIKELY` (estimated from below: loops are not counted). L is applied in this region until no value there
@@ -72,6 +78,8 @@ class Focus:
         self._least = np.minimum.reduceat(cost, rows.ptr[:-1])  # [S] least cost of a step from each state
         self.goal = np.zeros(S, dtype=bool)
         self.goals = 0  # number of goals
+        self.prices: NDArray[np.float64] | None = None  # [S] cost of ending at each goal, at least 0; None: 0
+        self._potential: NDArray[np.float64] | None = None  # [S] what `prices` were made of
         self.stayed, self.left = 0, 0  # walks that ended inside of their region, and walks that left it
         self._rows = rows
         self._none_seen = seen_of(work.family.mdp) if isinstance(work.family, Known) else None
@@ -123,17 +131,40 @@ class Focus:
         s: int,
         precision: float,
         key: int,
+        potential: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], float] | None:
         """Return (rows [S], cost of the plan from s), or None if a full plan is needed.
 
         Since the last call, the counts of `rows` changed and the goals `dropped` were removed (None: any change).
+        Goals have the prices potential - min potential; a new potential takes time in proportion to all states.
         """
         if dropped is None:
             self.set_goals(goals)
         else:
             self.drop(dropped)
         self.refresh(rows)
+        if not self._is_priced_by(potential):
+            self.set_prices(potential)
         return self.plan(s, precision, key)
+
+    def set_prices(self, potential: NDArray[np.float64] | None) -> None:
+        """Make the cost of ending at each goal potential [S] - min potential; None: 0."""
+        self._potential = potential
+        self.prices = None if potential is None else potential - potential.min()
+        self._region.v[:-1] = np.where(self.goal, self._at_goals(), self._least)
+        self._list_lowest()
+        if self.prices is not None:
+            self._region.v[:-1] = self._scaled(self.prices)
+
+    def _is_priced_by(self, potential: NDArray[np.float64] | None) -> bool:
+        last = self._potential
+        if potential is None or last is None:
+            return potential is last
+        return potential is last or bool(np.array_equal(potential, last))
+
+    def _at_goals(self) -> NDArray[np.float64]:
+        """Return the values of states if they are goals, [S]."""
+        return np.zeros(len(self.goal)) if self.prices is None else self.prices
 
     def adopt(self) -> bool:
         """Raise v to the values of the last full plan; False if some states cannot reach the goals.
@@ -154,8 +185,9 @@ class Focus:
         from gosprl import _kernels
 
         region, lowest, S = self._region, self._lowest, len(self.goal)
-        least = np.where(self.goal, 0.0, self._least)
-        v = np.append(np.where(self.goal, 0.0, np.maximum(values, least)), self.floor)
+        at_goals = self._at_goals()
+        least = np.where(self.goal, at_goals, self._least)
+        v = np.append(np.where(self.goal, at_goals, np.maximum(values, least)), self.floor)
         excess = _kernels.sweep(
             *(self.work.sets, self.cost, self._enabled(), self.goal, v, np.arange(S), S),
             *(lowest.order, lowest.rank, lowest.prefix, len(lowest.order)),
@@ -171,10 +203,12 @@ class Focus:
         """Remove goals."""
         for s in states:
             self.goal[s] = False
-            self._region.v[s] = self.floor
+            self._region.v[s] = self.floor if self.prices is None else max(self._region.v[s], self.floor)
         self.goals -= len(states)
         if any(self._lowest.rank[s] < len(self._lowest.order) for s in states):
             self._list_lowest()
+        if self.prices is not None:
+            self._lower(np.array(states, dtype=np.int64))
 
     def set_goals(self, goal: NDArray[np.bool_]) -> None:
         """Replace the goals by `goal` [S]."""
@@ -183,14 +217,15 @@ class Focus:
         few = self._listed < len(self._lowest.order)
         self.goal[:] = goal
         self.goals = int(goal.sum())
-        self._region.v[dropped] = self.floor
-        self._region.v[added] = 0.0
+        at_goals, v = self._at_goals(), self._region.v
+        v[dropped] = self.floor if self.prices is None else np.maximum(v[dropped], self.floor)
+        v[added] = at_goals[added]
         if added.size and (few or added.size > len(goal) // 2):
             # unseen mass that the few old goals could not take can go to the new ones: any value may be too high
-            self._region.v[:-1] = np.where(goal, 0.0, self._least)
+            v[:-1] = np.where(goal, at_goals, self._least)
             added = added[:0]
         self._list_lowest()
-        self._lower(self._before(added))
+        self._lower(np.append(self._before(added), dropped if self.prices is not None else dropped[:0]))
 
     def refresh(self, rows: NDArray[np.int64]) -> None:
         """Update the sets and values for `rows`, whose counts changed."""
@@ -268,13 +303,18 @@ class Focus:
         """List the states that get unseen mass first: goals, then stand-ins valued at the least cost of a step.
 
         The list has goals with high numbers, and more than needed: then few dropped goals are on it, and few drops
-        require a new list.
+        require a new list. With prices, it has the cheapest goals, up to the least cost of a step.
         """
         from gosprl import _kernels
 
         S = len(self.goal)
         self._lowest.rank[self._lowest.order[: self._listed]] = S
-        goals = np.flatnonzero(self.goal)[-2 * (self._receivers + self._longest + 32) :]
+        most = 2 * (self._receivers + self._longest + 32)
+        if self.prices is None:
+            goals = np.flatnonzero(self.goal)[-most:]
+        else:
+            goals = np.flatnonzero(self.goal & (self.prices < self.floor))
+            goals = goals[np.argsort(self.prices[goals], kind="stable")][:most]
         self._listed = len(goals)
         enough = self._receivers + self._longest  # a row may have seen some of them
         order = np.concatenate([goals, np.full(max(0, enough - len(goals)), S)])

@@ -36,6 +36,8 @@ from gosprl.strategies.goals import GOALS, History, Select, every, selected
 from gosprl.strategies.knowledge import KNOWN_PRECISION, family_of, take_knowledge
 from gosprl.strategies.reach import NO_PATH, THRESHOLD, Reach, exceeds_threshold
 
+FULL_STATES = 500  # up to so many, plans with prices are for all states
+
 
 @dataclass(frozen=True)
 class Gosprl(Strategy):
@@ -120,8 +122,8 @@ class GosprlPlanner(Planner):
     value
         Expected cost of the last plan from its start.
     prices
-        [S] cost of ending at each goal, in addition to the path; set by callers that choose among goals (then plans
-        are for all states).
+        [S] cost of ending at each goal, in addition to the path; set by callers that choose among goals. Then plans
+        are for all states, if there are at most FULL_STATES.
     focus
         Plans regions; None before the first plan, and if plans are for all states.
     reach
@@ -373,17 +375,19 @@ class GosprlPlanner(Planner):
         self._used = self.model.states.used
         key = int(self.rng.random() * 2**32) if self.options.random_ties else -1
         precision = self._precision(t)
-        if self.prices is not None:
+        prices = self.prices
+        if prices is not None and len(goals) <= FULL_STATES:
             self.focus = None  # it is not told of later changes, so it cannot be used again
-            policy, values = space.plan(goals, self._cost, precision, key, self.prices - self.prices[goals].min())
-            return policy, goals, float(values[s])
         if self.focus is not None:
-            focused = self.focus.attempt(goals, rows, dropped, s, precision, key)
+            focused = self.focus.attempt(goals, rows, dropped, s, precision, key, prices)
             if focused is not None:
                 policy, cost = focused
                 self._followed = policy
                 return policy, self.focus.goal, cost
-        policy, values = space.plan(goals, self._cost, precision, key)
+        goal_costs = None if prices is None else prices - prices[goals].min()
+        if self.focus is not None:
+            goal_costs = self.focus.prices
+        policy, values = space.plan(goals, self._cost, precision, key, goal_costs)
         if self.focus is not None and not self.focus.adopt():
             self.focus = None  # some states cannot reach the goals, which only full plans detect
         return policy, goals, float(values[s])

@@ -85,7 +85,7 @@ class Guarded(Strategy):
     practical_scale
         Width multiplier of the practical plan's sets; None: as in `Practical`.
     fluid
-        Whether the practical plan prices goals by the fluid program; None: if there are at most 500 states.
+        Whether the practical plan prices goals by the fluid program; None is True (see `Practical`).
     prior
         Whether the practical plan uses the learnt prior where it leads (`gosprl.planning.prior`).
     """

@@ -38,7 +38,7 @@ from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
 from gosprl.strategies.knowledge import take_knowledge
-from gosprl.strategies.prices import FLUID_STATES, Prices
+from gosprl.strategies.prices import Prices
 from gosprl.strategies.reach import Reach
 
 NARROW, WIDE = 0.01, 0.1  # scales of the sets; the second if successors are known and goals have no prices
@@ -83,7 +83,7 @@ class Practical(Strategy):
     reach
         Give up each state whose optimistic distance, in unscaled sets of level delta, exceeds it.
     fluid
-        Whether to price goals by the fluid program; None: if there are at most 500 states.
+        Whether to price goals by the fluid program; None: if there are at most 500 states, or the dynamics are known.
     prior
         Whether to plan with the learnt prior where it leads.
     """
@@ -103,7 +103,7 @@ class Practical(Strategy):
         self.paths()
         self.certified()
         if self.fluid is not None and not isinstance(self.fluid, bool):
-            raise InputError(f"fluid: expected True, False or None (up to {FLUID_STATES} states), got {self.fluid!r}")
+            raise InputError(f"fluid: expected True, False or None (True), got {self.fluid!r}")
         if not isinstance(self.prior, bool):
             raise InputError(f"prior: expected True or False, got {self.prior!r}")
 

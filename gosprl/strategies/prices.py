@@ -11,10 +11,15 @@ numbers. Both matter while counts are small. So:
    but 6 where the successors are known. There, wider sets without prices are better for longer.
 2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
+
+With more than FLUID_STATES states the program is solved approximately (`gosprl.planning.approximate`). Each solution
+may visit WORK entries of the program for each step since the last one, and is not used if its gap is large. With
+unknown dynamics that did not pay in trials, so it has to be asked for.
 """
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +29,13 @@ from gosprl.collecting.need import Need
 from gosprl.errors import GosprlError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning import approximate
 from gosprl.planning.fluid import Flow, solve, solve_model
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `at`
+WORK = 20_000  # with many states: entries of the program that its solution may visit, per step of the walk
+TRUSTED = 0.1  # largest gap of a solution whose potential is used
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples a pair before there are prices
 FEW, SMALLER = 3, 0.9  # below so many missing samples a missing item, prices are multiplied by this
@@ -41,7 +49,7 @@ class Prices:
     model, need
         Counts and missing samples, which change during the run.
     use
-        Whether there are any; None: if there are at most 500 states.
+        Whether there are any; None: if there are at most 500 states, or the dynamics are known.
     dynamics
         The true dynamics, if they are known.
 
@@ -55,8 +63,13 @@ class Prices:
         self._model, self._need, self._use, self._dynamics = model, need, use, dynamics
         self.programs, self.warned = 0, False
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
+        self._solved = 0  # time at which the program was last solved
         self._potential: NDArray[np.float64] | None = None
         self._basis: Any = None
+
+    @property
+    def _many(self) -> bool:
+        return self._model.rows.num_states > FLUID_STATES
 
     def resize(self) -> None:
         """Forget the prices of fewer states."""
@@ -66,10 +79,9 @@ class Prices:
     @property
     def used(self) -> bool:
         """Whether goals have prices by now."""
-        model, use = self._model, self._use
-        if use is None:
-            use = model.rows.num_states <= FLUID_STATES
-        if not use or self._dynamics is not None:
+        model, known = self._model, self._dynamics is not None
+        use = self._use if self._use is not None else known or not self._many
+        if not use or known:
             return use
         return self._need.collected >= COLLECTED[model.closed] * int(model.enabled.sum())
 
@@ -92,26 +104,34 @@ class Prices:
 
     def _solve_again(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]], missing: float) -> None:
         try:
-            flow = self._solve(s, unseen)
+            flow = self._solve(s, unseen, t - self._solved if self._basis is not None else AGAIN * missing)
         except GosprlError as error:
             if not self.warned:
                 warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
             self.warned, self._basis, self._potential = True, None, None
             self._again, self._missing = t + AGAIN * missing, np.inf
             return
-        self.programs += 1
-        self._potential, self._basis = flow.potential, flow.basis
+        self.programs, self._solved = self.programs + 1, t
+        self._potential, self._basis = flow.potential if flow.gap <= TRUSTED else None, flow.basis
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
+        if self._many:  # so that there is work for a hundred iterations
+            wait = max(wait, self._model.rows.num_states / 10)
         self._again, self._missing = t + wait, (1 + AGAIN) * missing
 
-    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]]) -> Flow:
+    def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]], steps: float) -> Flow:
+        """Solve the program; with many states, as well as the work allowed for `steps` steps of the walk can."""
         model, need, mdp = self._model, self._need, self._dynamics
         pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
         state = np.maximum(need.state - need.state_visits, 0)
+        of_mdp: Callable[..., Flow] = solve
+        of_model: Callable[..., Flow] = solve_model
+        if self._many:
+            of_mdp = partial(approximate.solve, work=WORK * steps)
+            of_model = partial(approximate.solve_model, work=WORK * steps)
         if mdp is not None:
             law = (np.arange(model.rows.num_states) == s).astype(float)
-            return solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, model.costs(), pair, state, law, basis=self._basis)
+            return of_mdp(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, model.costs(), pair, state, law, basis=self._basis)
         if model.closed:
-            return solve_model(model, pair, state, s, None, PSEUDO, self._basis)
+            return of_model(model, pair, state, s, None, PSEUDO, self._basis)
         escape = np.where(model.enabled, unseen(), 0.0)
-        return solve_model(model, pair, state, s, escape, basis=self._basis)
+        return of_model(model, pair, state, s, escape, basis=self._basis)

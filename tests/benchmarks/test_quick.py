@@ -14,6 +14,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
     [
         "planning",
         "average",
+        "prices",
         "storm",
         "counting",
         "observing",

@@ -201,6 +201,27 @@ for options in ({"scale": 0.03}, {"successors": grid, "scale": 0.1}, {"dynamics"
     print(result.work, focus.stayed, focus.left)
     show("focus", focus.values, focus._region.policy, focus._region.best, focus._region.head, focus._links.row)
 
+# the fluid program by a first-order method: needs of both kinds, mass that escapes, a warm start
+from gosprl.planning import approximate
+rows, R = grid.rows, len(grid.rows)
+pair, of_state, law = np.arange(R) % 3, np.arange(16) % 5 * 2, np.full(16, 1 / 16)
+for escape in (None, np.linspace(0, 0.2, R)):
+    kept = grid.prob if escape is None else grid.prob * (1 - np.repeat(escape, np.diff(grid.ptr)))
+    given = (rows, grid.ptr, grid.succ, kept, np.linspace(0, 2, R), pair, of_state, law, escape)
+    basis = approximate.solve(*given, work=10_000).basis
+    flow = approximate.solve(*given, basis=basis, work=5_000)
+    show("flow", flow.potential, np.array([flow.value, flow.gap]), flow.basis.x, flow.basis.v, flow.basis.y)
+
+# focused planning with prices
+for options in ({"scale": 0.03}, {"dynamics": grid}):
+    collector = gosprl.Collector(16, 4, 3, strategy="gosprl", seed=0, **options)
+    collector.planner.prices = np.linspace(-3, 0, collector.planner.model.rows.num_states)
+    gosprl.strategies.gosprl.FULL_STATES = 0
+    result = collector.run(grid, max_steps=100)
+    focus = collector.planner.focus
+    show("priced", focus.values, focus.prices, focus._region.policy, result.counts)
+gosprl.strategies.gosprl.FULL_STATES = 500
+
 # the learnt prior: states that are unknown, needs per pair and per state, episodes that end
 for need in (1, np.arange(16) % 3):
     collector = gosprl.Collector(16, 4, need, seed=0, prior=True)

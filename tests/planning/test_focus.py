@@ -41,10 +41,10 @@ class Audit:
         self.focused = self.full = 0
         attempt, adopt = Focus.attempt, Focus.adopt
 
-        def watched(this, goals, rows, dropped, s, precision, key):
+        def watched(this, goals, rows, dropped, s, precision, key, potential=None):
             left = this.left > this.stayed
             wanted = goals.copy()
-            plan = attempt(this, goals, rows, dropped, s, precision, key)
+            plan = attempt(this, goals, rows, dropped, s, precision, key, potential)
             self.focused += plan is not None
             self.full += plan is None
             if self.rng.random() < self.share:
@@ -571,3 +571,61 @@ def test_one_seed_is_one_walk_in_pieces_or_asked_for(options):
         s = x
     assert same(whole, again, pieces.run(GRID), asked.result())
     assert not same(whole, gosprl.collect(GRID, 2, seed=8, strategy="gosprl", **options))
+
+
+def priced_plans(work, rng, rounds, sample):
+    """Focused plans with prices while goals are met, goals come back, prices change and samples arrive.
+
+    Yields (values kept, cost of the focused plan, those of a full plan with the same prices).
+    """
+    S, R = work.system.rows.num_states, len(work.system.rows)
+    cost, goals = 1 + rng.random(R), rng.random(S) < 0.5
+    goals[0], potential = True, -6 * rng.random(S)
+    this, start, dropped, rows = Focus(work, cost), 0, None, np.empty(0, dtype=np.int64)
+    for number in range(rounds):
+        plan = this.attempt(goals, rows, dropped, start, 1e-7, -1, potential)
+        full = Workspace(work.system, work.family).plan(goals, cost, 1e-9, -1, potential - potential.min())[1]
+        if not goals[start] and plan is not None:
+            yield this.values, plan[1], full, goals.copy(), start
+        start, rows = int(rng.integers(S)), sample()
+        met = np.flatnonzero(goals)[1:][rng.random(int(goals.sum()) - 1) < 0.2]
+        goals[met], dropped = False, met.tolist()
+        if number % 7 == 6:
+            goals[rng.random(S) < 0.3], dropped = True, None
+        if number % 5 == 4:
+            potential = potential - rng.random(S)
+
+
+@pytest.mark.parametrize("domain", ["garnet", "grid", "riverswim6", "four_room43"])
+def test_prices_with_known_dynamics(domain):
+    mdp = DOMAINS[domain]
+    work = Workspace(EmpiricalModel(mdp.num_states, mdp.dense().any(axis=2)), Known(mdp))
+    plans = list(priced_plans(work, np.random.default_rng(0), 60, lambda: np.empty(0, dtype=int)))
+    assert len(plans) > 20
+    for values, cost, full, goals, start in plans:
+        assert cost == pytest.approx(full[start], rel=1e-3)  # what is unlikely is not raised
+        assert cost <= full[start] + 1e-6
+        assert np.all(values[~goals] <= full[~goals] + 1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+@pytest.mark.parametrize("closed", [False, True])
+def test_prices_with_confidence_sets(scale, closed):
+    """Values are lower bounds for every count; where all successors are known, plans cost what full plans cost."""
+    mdp, rng = DOMAINS["garnet"], np.random.default_rng(1)
+    model = EmpiricalModel(20, 3, successors=mdp if closed else None)
+    row = np.repeat(np.arange(60), np.diff(mdp.ptr))
+
+    def sample(n=25):
+        before, entry = model.mark(), rng.choice(len(mdp.prob), n, p=mdp.prob / mdp.prob.sum())
+        model.update(mdp.rows.state[row[entry]], mdp.rows.action[row[entry]], mdp.succ[entry])
+        return model.changed(before)
+
+    sample(2000)
+    plans = list(priced_plans(Workspace(model, KL(0.1, scale)), rng, 60, sample))
+    assert len(plans) > 10
+    for values, cost, full, goals, start in plans:
+        assert np.all(values[~goals] <= full[~goals] + 1e-6)
+        assert cost <= full[start] + 1e-6
+        if closed:
+            assert cost == pytest.approx(full[start], rel=1e-3)

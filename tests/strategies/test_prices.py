@@ -8,6 +8,7 @@ import pytest
 import gosprl
 from gosprl import EmpiricalModel
 from gosprl.errors import GosprlError
+from gosprl.planning import approximate
 from gosprl.planning.fluid import solve
 from gosprl.strategies import prices
 from gosprl.strategies.prices import Prices
@@ -35,11 +36,51 @@ def test_the_price_is_the_potential_of_the_program_and_smaller_while_few_samples
     np.testing.assert_allclose(priced, (0.9 if missing < 3 else 1.0) * flow.potential)
 
 
-def test_above_some_hundred_states_no_program_unless_asked_for(monkeypatch):
+def test_above_some_hundred_states_programs_are_solved_approximately(monkeypatch):
+    """With unknown dynamics only if asked for; the work is in proportion to the steps walked."""
+    works, solve = [], approximate.solve
     monkeypatch.setattr(prices, "FLUID_STATES", 40)
-    assert gosprl.collect(CLIFF, 3, seed=0, strategy="practical").work["programs"] == 0
-    assert gosprl.collect(CLIFF, 3, seed=0, strategy="practical", fluid=True).work["programs"] > 0
-    assert gosprl.collect(RIVER, 3, seed=0, strategy="practical").work["programs"] > 0
+    monkeypatch.setattr(
+        approximate, "solve", lambda *all, work, **more: (works.append(work), solve(*all, work=work, **more))[1]
+    )
+    assert gosprl.collect(CLIFF, 1, seed=0, strategy="practical").work["programs"] == 0
+    assert not works
+    assert gosprl.collect(CLIFF, 1, seed=0, strategy="practical", dynamics=CLIFF).work["programs"] == len(works) > 0
+    result = gosprl.collect(CLIFF, 3, seed=0, strategy="practical", fluid=True)
+    assert result.work["programs"] > 0
+    works.clear()
+    result = gosprl.collect(CLIFF, 3, seed=0, strategy="practical", dynamics=CLIFF)
+    assert sum(works) <= prices.WORK * (result.steps + prices.AGAIN * 3 * len(CLIFF.rows))
+    assert gosprl.collect(CLIFF, 3, seed=0, strategy="practical", fluid=False).work["programs"] == 0
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_approximate_prices_save_steps(monkeypatch, known):
+    """A garnet with 60 states as if it were large: approximate programs, focused plans; on average over 8 seeds."""
+    monkeypatch.setattr(prices, "FLUID_STATES", 40)
+    monkeypatch.setattr(gosprl.strategies.gosprl, "FULL_STATES", 40)
+    garnet = gosprl.envs.make("garnet", states=60, actions=3, branching=3, seed=0)
+    options = {"dynamics": garnet} if known else {}
+    plain, priced = (
+        np.mean(
+            [gosprl.collect(garnet, 10, seed=s, strategy="practical", fluid=fluid, **options).steps for s in range(8)]
+        )
+        for fluid in (False, True)
+    )
+    assert priced < 0.98 * plain
+
+
+def test_a_solution_with_a_large_gap_gives_no_prices(monkeypatch):
+    """Without work for more than one iteration, the walk is that without prices."""
+    monkeypatch.setattr(prices, "FLUID_STATES", 40)
+    monkeypatch.setattr(gosprl.strategies.gosprl, "FULL_STATES", 40)
+    monkeypatch.setattr(prices, "WORK", 0)
+    plain, priced = (
+        gosprl.collect(CLIFF, 3, seed=0, strategy="practical", fluid=fluid, dynamics=CLIFF) for fluid in (False, True)
+    )
+    assert priced.work["programs"] > 0
+    assert priced.steps == plain.steps
+    assert np.array_equal(priced.counts, plain.counts)
 
 
 @pytest.mark.parametrize("failing", [0, 3])
