@@ -81,6 +81,7 @@ def measured(
     threshold: str,
     reason: str = "",
     favoured: Sequence[tuple[str, str]] = (),
+    pooled: int = 1,
 ) -> Verdict:
     """Return the verdict on a claim about runs.
 
@@ -96,8 +97,10 @@ def measured(
         As in `Verdict`.
     favoured
         The (case, algorithm) pairs that are the better ones according to the claim.
+    pooled
+        The number of cases over which each mean of the claim is taken.
     """
-    fewest = min((len(results.get(key, ())) for key in keys), default=0)
+    fewest = pooled * min((len(results.get(key, ())) for key in keys), default=0)
     if not fewest:
         return Verdict(claim, paper, "-", threshold, NOT_COMPARABLE, "runs are missing")
     holds, ours = measure()
@@ -217,4 +220,4 @@ def proportional(
         "intervals"
     )
     used = keys([case for group in groups for case in group], "gosprl")
-    return measured(results, used, measure, claim, paper, threshold)
+    return measured(results, used, measure, claim, paper, threshold, pooled=min(map(len, groups)))

@@ -171,7 +171,7 @@ def thousands(axis: Any) -> None:
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def dots(axis: "Axes", rows: Sequence[Row]) -> None:
+def dots(axis: "Axes", rows: Sequence[Row], *, log: bool = True) -> None:
     """Draw one line for each quantity, the first on top: our number with its interval, and the printed one, if any."""
     for y, (ours, color, printed, stopped) in enumerate(rows):
         if isinstance(ours, stats.Estimate):
@@ -182,8 +182,9 @@ def dots(axis: "Axes", rows: Sequence[Row]) -> None:
         if printed is not None:
             axis.plot(printed, y, "D", color="black", markerfacecolor="none", markersize=7, markeredgewidth=0.8)
     axis.set_ylim(len(rows) - 0.4, -0.6)
-    axis.set_xscale("log")
-    plain_decades(axis.xaxis)
+    if log:
+        axis.set_xscale("log")
+        plain_decades(axis.xaxis)
     axis.grid(axis="y", linewidth=0.4, alpha=0.35)
     axis.tick_params(axis="y", length=0)
 

@@ -17,7 +17,6 @@ from gosprl.experiments.algorithms import ALGORITHMS
 from gosprl.experiments.sweep import Case, Experiment, Results, Run, Verdict
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ONE_GOAL = ("gosprl-one-goal", "gosprl-least", "gosprl-easiest")
@@ -56,19 +55,20 @@ MEASURES: dict[str, Callable[[Run], float]] = {
 
 def draw(experiment: Experiment, results: Results) -> "Figure":
     """Draw a row of panels for each domain, with a panel for each measure but the last."""
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
     measures, labels = list(MEASURES.items())[:3], [ALGORITHMS[name].label for name in experiment.algorithms]
     with figures.style():
         figure, axes = figures.blank(len(experiment.cases), len(measures), 0.5 + 1.75 * len(experiment.cases))
         for i, axis in enumerate(axes):
             case, (title, measure) = experiment.cases[i // len(measures)], measures[i % len(measures)]
-            figures.dots(axis, _rows(experiment, results, case, measure))
             first = i % len(measures) == 0
-            axis.set(xlabel=f"{title}", yticks=range(len(labels)), yticklabels=labels)
+            figures.dots(axis, _rows(experiment, results, case, measure), log=False)
+            axis.set(xlabel=title, yticks=range(len(labels)), yticklabels=labels)
             axis.tick_params(labelleft=first)
-            if not first:
-                _plain(axis)
-            else:
-                axis.set_title(case.title, loc="left")
+            axis.set_title(case.title if first else "", loc="left")
+            axis.xaxis.set_major_locator(MaxNLocator(4))
+            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}" if first else "{x:g}"))
         return figures.finish(figure, [figures.mark("o", "mean and 95 % interval", markersize=4.5)])
 
 
@@ -81,15 +81,6 @@ def _rows(
         ours = stats.mean([measure(run) for run in runs]) if runs else None
         rows.append((ours, ALGORITHMS[name].color, None, figures.any_stopped(runs)))
     return rows
-
-
-def _plain(axis: "Axes") -> None:
-    """Set a linear axis for shares."""
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter
-
-    axis.set_xscale("linear")
-    axis.xaxis.set_major_locator(MaxNLocator(4))
-    axis.xaxis.set_major_formatter(ScalarFormatter())
 
 
 def judge(experiment: Experiment, results: Results) -> list[Verdict]:
