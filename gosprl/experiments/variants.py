@@ -175,8 +175,8 @@ VARIANTS = Experiment(
         "attempts (the paper's formula says the smallest, its text the largest). The visit-driven costs make states "
         "with more visits than they need more expensive, up to 10: in proportion to the difference of the shares "
         "(square), or to the logarithm of their ratio (kl). Unevenness is half the l1 distance of the shares of visits "
-        "from b(s)/B at the end of a run. An attempt is successful if it reached a goal. Unlike others, these claims and "
-        "their thresholds were written down when three runs on two of the domains had been seen."
+        "from b(s)/B at the end of a run. An attempt is successful if it reached a goal. Unlike others, these claims "
+        "and their thresholds were written down when three runs on two of the domains had been seen."
     ),
     cases=(
         _case("riverswim6", "RiverSwim(6)"),
