@@ -75,7 +75,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.rivals
 	$(BIN)/python -m evidence.picture
 
-reproduce: $(READY)  ## the paper's figures and tables, 30 runs each, half an hour; docs/reproduction is a copy without the runs
+reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs each, about an hour on two idle cores; docs/reproduction is a copy without the runs
 	$(BIN)/gosprl reproduce all --out reproduction
 	rm -rf docs/reproduction && mkdir docs/reproduction
 	tar -C reproduction --exclude=runs --exclude='*.json' -cf - . | tar -C docs/reproduction -xf -

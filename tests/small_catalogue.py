@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 import gosprl
 from gosprl.experiments import sweep
+from gosprl.experiments.algorithms import STATED, WIDTHS
 from gosprl.experiments.page import Report
 from gosprl.experiments.sweep import Case, Experiment, Verdict
 
@@ -38,8 +39,9 @@ def cannot_judge(experiment, results):
     raise ArithmeticError("too few runs")
 
 
-def experiment(name, cases, algorithms, judge=judge, **more):
-    return Experiment(name, name.title(), "Figure", "text", cases, algorithms, (cases[0].name,), draw, judge, **more)
+def experiment(name, cases, algorithms, judge=judge, widths=(STATED,), **more):
+    text, quick = ("Figure", "text"), (cases[0].name,)
+    return Experiment(name, name.title(), *text, cases, algorithms, quick, draw, judge, widths=widths, **more)
 
 
 EASY, HARD = Case("easy", "Easy", "riverswim6", need=1), Case("hard", "Hard", "riverswim6", need=2)
@@ -57,6 +59,7 @@ EXPERIMENTS = {
         experiment("failing", (NO_MAP,), ("gosprl", "gosprl-costs")),
         experiment("endless", (EASY, ENDLESS), ("random",)),
         experiment("unjudged", (EASY,), ("gosprl",), cannot_judge),
+        experiment("widths", (EASY,), ("gosprl", "zero-ucrl", "random"), widths=WIDTHS),
     )
 }
 GOOD = ("river", "trap", "error")

@@ -306,8 +306,8 @@ class Walk:
         dynamics
             Whether it is about the dynamics: then successors that were given are an assumption of it.
         """
-        if self.scale < 1:
-            return Guarantee.heuristic(f"scale {self.scale:g}")
+        if narrowed := self.family().narrowed:
+            return Guarantee.heuristic(narrowed)
         return Guarantee(delta, given=("the successors",) if dynamics and self._successors_given() else ())
 
     def _successors_given(self) -> bool:

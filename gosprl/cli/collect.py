@@ -47,10 +47,17 @@ Scale = Annotated[
     float | None,
     typer.Option(help="Width multiplier of the sets of gosprl, practical and the rivals; below 1 no guarantee."),
 ]
+LinearScale = Annotated[
+    float | None,
+    typer.Option(
+        help="With --confidence bernstein: multiplier of the radius' term that decreases as 1/N. Then --scale is "
+        "that of the square root only; by default it multiplies both."
+    ),
+]
 Delta = Annotated[float | None, typer.Option(help="Largest probability that the guarantee fails (default 0.1).")]
 Goals = Annotated[
     str | None,
-    typer.Option(help="The states that gosprl heads for: all (default), least-sampled, easiest or random."),
+    typer.Option(help="The states that gosprl heads for: all (default), all-always, least-sampled, easiest or random."),
 ]
 Reach = Annotated[
     float | None, typer.Option(help="Give up each state that is certified to be more than this many steps away.")
@@ -83,6 +90,7 @@ def collect(
     max_steps: MaxSteps = None,
     confidence: Confidence = None,
     scale: Scale = None,
+    linear_scale: LinearScale = None,
     delta: Delta = None,
     goals: Goals = None,
     reach: Reach = None,
@@ -127,7 +135,7 @@ def collect(
 
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --out runs/lake`, after a crash `gosprl resume runs/lake`
     """
-    options = strategy_options(confidence, scale, delta, goals, reach, planning)
+    options = strategy_options(confidence, scale, linear_scale, delta, goals, reach, planning)
     options |= declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     if need_unknown is not None:
         options["need_unknown"] = need_unknown
@@ -154,6 +162,7 @@ def collect(
 def strategy_options(
     confidence: str | None,
     scale: float | None,
+    linear_scale: float | None,
     delta: float | None,
     goals: str | None,
     reach: float | None,
@@ -163,6 +172,7 @@ def strategy_options(
     given = {
         "confidence": confidence,
         "scale": scale,
+        "linear_scale": linear_scale,
         "delta": delta,
         "goals": goals,
         "reach": reach,

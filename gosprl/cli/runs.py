@@ -12,7 +12,18 @@ from rich.progress import BarColumn, TextColumn
 
 import gosprl
 from gosprl.cli.answers import Request, end_failed, report
-from gosprl.cli.collect import Confidence, Delta, Goals, Planning, Reach, Scale, end, print_result, strategy_options
+from gosprl.cli.collect import (
+    Confidence,
+    Delta,
+    Goals,
+    LinearScale,
+    Planning,
+    Reach,
+    Scale,
+    end,
+    print_result,
+    strategy_options,
+)
 from gosprl.cli.outputs import SyncSeconds, SyncSteps
 from gosprl.cli.shared import AsJson, ErrorLog, err, exits, facts, live, made, out, print_error, print_json, samples
 
@@ -45,6 +56,7 @@ def resume(
     ] = None,
     confidence: Confidence = None,
     scale: Scale = None,
+    linear_scale: LinearScale = None,
     delta: Delta = None,
     goals: Goals = None,
     reach: Reach = None,
@@ -70,7 +82,7 @@ def resume(
     Example: `gosprl resume runs/lake --need 20 --yes`
     """
     run = _opened(directory)
-    changes = strategy_options(confidence, scale, delta, goals, reach, planning)
+    changes = strategy_options(confidence, scale, linear_scale, delta, goals, reach, planning)
     changes |= {"need": None if need is None else samples(need), "strategy": strategy, "max_steps": max_steps}
     synced = {"sync_steps": sync_steps, "sync_seconds": sync_seconds}
     changes |= {name: value for name, value in synced.items() if value is not None}

@@ -196,8 +196,8 @@ def _notes(
     ]
     if point:
         notes.append("observed frequencies: answers have no guarantee")
-    elif family.delta is None or family.scale < 1:
-        notes.append(f"scale {family.scale:g}: there is no guarantee")
+    elif family.delta is None or family.narrowed:
+        notes.append(f"{family.narrowed or f'scale {family.scale:g}'}: there is no guarantee")
     else:
         notes += [
             f"level: delta = {family.delta!r}",

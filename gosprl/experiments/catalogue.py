@@ -9,8 +9,9 @@ from gosprl.experiments.modest import MODEST
 from gosprl.experiments.states import STATES
 from gosprl.experiments.sweep import Experiment
 from gosprl.experiments.treasure import MORE, TREASURE
+from gosprl.experiments.variants import VARIANTS
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (DYNAMICS, COSTS, TREASURE, MORE, GARNET, MODEST, DIAMETER, STATES, AGGREGATION)
+    for experiment in (DYNAMICS, COSTS, TREASURE, MORE, GARNET, MODEST, DIAMETER, STATES, AGGREGATION, VARIANTS)
 }

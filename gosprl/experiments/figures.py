@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gosprl.experiments import stats
 from gosprl.experiments.algorithms import ALGORITHMS, GREY
-from gosprl.experiments.sweep import CENSORED_AT, Case, Experiment, Results, Run, fluid_limit
+from gosprl.experiments.sweep import Case, Experiment, Results, Run, fluid_limit
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -75,6 +75,14 @@ def finish(figure: "Figure", handles: "Sequence[Artist]" = (), columns: int = 5)
     return figure
 
 
+def titled(figure: "Figure", title: str) -> "Figure":
+    """Add a title above all axes: the width of the sets, which an image that is copied must say."""
+    with style():
+        figure.suptitle(title, fontsize=STYLE["axes.titlesize"])
+        figure.draw_without_rendering()
+    return figure
+
+
 def image(figure: "Figure", kind: str) -> bytes:
     """Return a figure as a PNG or PDF file without a date, so that the same runs give the same bytes."""
     omitted = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}[kind]
@@ -125,7 +133,7 @@ def proportions(
         handles = [line(name) for name in experiment.algorithms]
         handles.append(mark("v", "fluid limit"))
         if stopped:
-            handles.append(mark("x", f"stopped at {CENSORED_AT}x GOSPRL"))
+            handles.append(mark("x", "stopped at max_steps"))
         return finish(figure, handles, 4 if width == WIDTH else 2)
 
 
@@ -163,7 +171,7 @@ def thousands(axis: Any) -> None:
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def dots(axis: "Axes", rows: Sequence[Row]) -> None:
+def dots(axis: "Axes", rows: Sequence[Row], *, log: bool = True) -> None:
     """Draw one line for each quantity, the first on top: our number with its interval, and the printed one, if any."""
     for y, (ours, color, printed, stopped) in enumerate(rows):
         if isinstance(ours, stats.Estimate):
@@ -174,8 +182,9 @@ def dots(axis: "Axes", rows: Sequence[Row]) -> None:
         if printed is not None:
             axis.plot(printed, y, "D", color="black", markerfacecolor="none", markersize=7, markeredgewidth=0.8)
     axis.set_ylim(len(rows) - 0.4, -0.6)
-    axis.set_xscale("log")
-    plain_decades(axis.xaxis)
+    if log:
+        axis.set_xscale("log")
+        plain_decades(axis.xaxis)
     axis.grid(axis="y", linewidth=0.4, alpha=0.35)
     axis.tick_params(axis="y", length=0)
 

@@ -154,7 +154,7 @@ def _tasks(experiment: Experiment, runs: int, out: Path) -> tuple[list[Task], li
         one = replace(experiment, cases=(case,))
         known = all(stored[job] for job in one.pilots())
         for job in one.jobs(runs, lambda job: stored[job] or UNKNOWN):
-            ready = known or job.algorithm == experiment.reference
+            ready = known or job.algorithm in one.references
             (possible if ready else blocked).append((experiment.name, job))
     return possible, blocked
 
@@ -173,7 +173,7 @@ def _report(experiment: Experiment, runs: int, failed: Iterable[str], out: Path,
     """Return the stored runs of an experiment."""
     from gosprl.experiments.page import Report
 
-    results = Results({(case.name, algorithm): [] for case in experiment.cases for algorithm in experiment.algorithms})
+    results = Results({(case.name, name): [] for case in experiment.cases for name in experiment.all_algorithms})
     for name, job in _tasks(experiment, runs, out)[0]:
         if (run := store.load(out, name, job)) is not None:
             results[job.case.name, job.algorithm].append(run)
@@ -195,15 +195,17 @@ def _analyse(report: "Report", out: Path) -> None:
 
     The verdicts are computed as well: if they fail, only this experiment fails, not the page.
     """
-    from gosprl.experiments.figures import image
+    from gosprl.experiments.figures import image, titled
     from gosprl.experiments.page import summary
 
     experiment, results, folder = report.experiment, report.results, out / report.experiment.name
     if not any(results.values()):
         raise InputError("there is no run to draw")
-    figure, rows, _ = experiment.draw(experiment, results), summary(report), report.verdicts
-    for kind in ("png", "pdf"):
-        store.write(folder / f"figure.{kind}", image(figure, kind))
+    figures = [titled(experiment.draw(experiment, report.at(width)), width.title) for width in experiment.widths]
+    rows, _ = summary(report), report.claims
+    for width, figure in zip(experiment.widths, figures, strict=True):
+        for kind in ("png", "pdf"):
+            store.write(folder / f"figure{width.suffix}.{kind}", image(figure, kind))
     store.write_csv(folder / "summary.csv", rows)
     store.write_csv(folder / "runs.csv", store.run_rows(results))
     store.save_drawn(out, experiment.name, report.runs, report.failed)

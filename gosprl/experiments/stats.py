@@ -89,6 +89,16 @@ def ratio_of_means(x: ArrayLike, y: ArrayLike) -> Estimate:
     return bootstrap(lambda a, b: _mean(a) / _mean(b), x, y)
 
 
+def spread_of_means(samples: Sequence[ArrayLike]) -> Estimate:
+    """Return the largest of the means over the smallest."""
+
+    def spread(*drawn: Floats) -> Floats:
+        means = np.stack([_mean(x) for x in drawn])
+        return np.asarray(means.max(axis=0) / means.min(axis=0))
+
+    return bootstrap(spread, *samples)
+
+
 def mean_ratio(
     x: Sequence[ArrayLike], y: Sequence[ArrayLike], statistic: Callable[[Floats], Floats] | None = None
 ) -> Estimate:
@@ -118,15 +128,33 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
 
 def log_log_slope(x: ArrayLike, groups: Sequence[Sequence[ArrayLike]]) -> Estimate:
     """Return the slope of log y against log x, y the `mean_of_cases` of each group; 1 if y is proportional to x."""
-    ends = np.cumsum([len(group) for group in groups]).tolist()
     logs = np.log(np.asarray(x, dtype=float))
+    return _of_means(lambda means: _slope(logs, np.log(means)), groups)
 
-    def slope(*drawn: Floats) -> Floats:
+
+def r_squared(x: ArrayLike, groups: Sequence[Sequence[ArrayLike]]) -> Estimate:
+    """Return the share of the variance of y that its line against x explains, y the `mean_of_cases` of each group."""
+    points = np.asarray(x, dtype=float)
+    centred = points - points.mean()
+
+    def explained(means: Floats) -> Floats:
+        y = means - means.mean(axis=1, keepdims=True)
+        total = (y**2).sum(axis=1)
+        return np.asarray(np.where(total > 0, (y @ centred) ** 2 / (centred @ centred) / np.maximum(total, 1e-300), 1))
+
+    return _of_means(explained, groups)
+
+
+def _of_means(statistic: Callable[[Floats], Floats], groups: Sequence[Sequence[ArrayLike]]) -> Estimate:
+    """Return a statistic of the `mean_of_cases` of each group, a function of [n, groups]."""
+    ends = np.cumsum([len(group) for group in groups]).tolist()
+
+    def whole(*drawn: Floats) -> Floats:
         parts = (drawn[begin:end] for begin, end in zip([0, *ends], ends, strict=False))
         means = [np.mean([_mean(case) for case in part], axis=0) for part in parts]
-        return _slope(logs, np.log(np.stack(means, axis=1)))
+        return statistic(np.stack(means, axis=1))
 
-    return bootstrap(slope, *(case for group in groups for case in group))
+    return bootstrap(whole, *(case for group in groups for case in group))
 
 
 def band(curves: Floats) -> tuple[Floats, Floats]:

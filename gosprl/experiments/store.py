@@ -26,8 +26,9 @@ from gosprl.errors import InputError
 from gosprl.experiments.algorithms import ALGORITHMS
 from gosprl.experiments.sweep import Job, Results, Run
 
-FORMAT = 1
+FORMAT = 2  # 1: without the last three numbers of a run
 MARKER, DRAWN = "reproduction.json", "drawn.json"
+NUMBERS = ("watched", "attempts", "ended", "reached")  # whole numbers of a run
 
 
 def begin(out: Path, quick: bool) -> None:
@@ -53,7 +54,7 @@ def begin(out: Path, quick: bool) -> None:
 def save(out: Path, name: str, job: Job, run: Run) -> None:
     """Store a run of the experiment `name`."""
     outcome = {"steps": run.steps, "met": run.met, "max_steps": run.max_steps}
-    outcome |= {"curve": run.curve.tolist(), "watched": run.watched, "attempts": run.attempts}
+    outcome |= {"curve": run.curve.tolist(), **{name: getattr(run, name) for name in (*NUMBERS, "uneven")}}
     write(path(out, name, job), _json({**_written_by(), "job": _data(job), "run": outcome}))
 
 
@@ -68,7 +69,8 @@ def load(out: Path, name: str, job: Job) -> Run | None:
         run = stored["run"]
         curve = np.array(run["curve"], dtype=float).reshape(-1, 2)
         ended = (int(run["steps"]), bool(run["met"]), run["max_steps"])
-        return Run(job.seed, *ended, curve, int(run["watched"]), int(run["attempts"]))
+        watched, attempts, walks, reached = (int(run[name]) for name in NUMBERS)
+        return Run(job.seed, *ended, curve, watched, attempts, walks, reached, float(run["uneven"]))
     except (KeyError, TypeError, ValueError) as error:
         raise _unreadable(file, folder, error) from None
 
@@ -103,7 +105,7 @@ def load_drawn(out: Path, name: str) -> tuple[int, tuple[str, ...]] | None:
 
 def run_rows(results: Results) -> list[dict[str, Any]]:
     """Return one row for each run, without its curve."""
-    keys = ("seed", "steps", "met", "max_steps", "watched", "attempts")
+    keys = ("seed", "steps", "met", "max_steps", *NUMBERS, "uneven")
     return [
         {"case": case, "algorithm": algorithm, **{key: getattr(run, key) for key in keys}}
         for (case, algorithm), runs in results.items()
@@ -151,6 +153,7 @@ def _data(job: Job) -> dict[str, Any]:
         "options": dict(algorithm.options),
         "told": algorithm.mdp_option,  # the key of files stored so far
         "trap_cost": algorithm.trap_cost,
+        "visit_costs": algorithm.visit_costs,
         "seed": job.seed,
         "max_steps": job.max_steps,
     }

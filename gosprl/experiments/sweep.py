@@ -2,12 +2,13 @@
 
 A `Job` specifies one run completely: the same job gives the same `Run`, on any machine and in any process. `execute`
 makes it, and `gosprl.experiments.store` stores the outcome. Other algorithms than the reference are stopped at ten
-times its steps in the same case, the mean of its first PILOT runs. Such a run is censored: `met` is False.
+times its steps in the same case and at the same width, the mean of its first PILOT runs. Such a run is censored: `met`
+is False. Algorithms without sets are run once for all widths; the first width stops them.
 """
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 import gosprl
 from gosprl.applications.modest import ALPHA, PaperModel
 from gosprl.collecting.collector import Collector
-from gosprl.experiments.algorithms import ALGORITHMS, PAPER
+from gosprl.experiments.algorithms import ALGORITHMS, PAPER, WIDTHS, Width, at
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.strategies.costs import VisitDriven
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,6 +80,9 @@ class Run:
     curve: NDArray[np.float64]  # [n, 2] (step, proportion of states met) at each change; or (step, error)
     watched: int = 0  # visits of the watched states
     attempts: int = 0  # plans made
+    ended: int = 0  # attempts of GOSPRL that ended before the run did
+    reached: int = 0  # those of them that reached a goal
+    uneven: float = 0.0  # distance of the visits' shares of the states from b(s) / B at the end, half of the l1 norm
 
 
 class Results(dict[tuple[str, str], list[Run]]):
@@ -96,7 +101,7 @@ class Verdict:
     paper: str  # the paper's own words or numbers
     ours: str  # our measurement
     threshold: str  # when it counts as confirmed; fixed before the runs are made
-    verdict: str  # "confirmed", "not confirmed" or "not comparable"
+    verdict: str  # one of `claims.VERDICTS`
     reason: str = ""
 
 
@@ -115,28 +120,55 @@ class Experiment:
     judge: "Callable[[Experiment, Results], list[Verdict]]"
     reference: str = "gosprl"  # the algorithm whose steps determine max_steps of the others
     share: float = 1.0  # of the runs asked for; below 1 where the paper has fewer runs of each case
+    widths: tuple[Width, ...] = WIDTHS
+    measures: Mapping[str, Callable[[Run], float]] = field(default_factory=dict)  # more columns of the table
 
     def seeds(self, runs: int) -> range:
         """Return the seeds of the runs of each algorithm and case."""
         return range(max(1, round(self.share * runs)))
 
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The reference at each width; empty if it is none of the algorithms."""
+        names = dict.fromkeys(at(self.reference, width) for width in self.widths)
+        return tuple(names) if self.reference in self.algorithms else ()
+
+    @property
+    def all_algorithms(self) -> tuple[str, ...]:
+        """The algorithms at all widths."""
+        return tuple(dict.fromkeys(at(name, width) for name in self.algorithms for width in self.widths))
+
+    def at(self, width: Width, results: "Results") -> "Results":
+        """Return the runs at a width, by the names that algorithms have in this experiment."""
+        keys = ((case.name, name) for case in self.cases for name in self.algorithms)
+        there = ((key, (key[0], at(key[1], width))) for key in keys)
+        return Results({key: results[one] for key, one in there if one in results})
+
     def pilots(self) -> Iterator[Job]:
         """Return the runs that determine max_steps of the others; needed for any number of runs."""
-        if self.reference in self.algorithms:
-            for case in self.cases:
-                if not case.horizon:
-                    yield from (Job(case, self.reference, seed) for seed in range(PILOT))
+        for case in self.cases:
+            if not case.horizon:
+                yield from (Job(case, name, seed) for name in self.references for seed in range(PILOT))
 
     def jobs(self, runs: int, pilot: Callable[[Job], Run]) -> Iterator[Job]:
         """Return all runs, given the outcome of each pilot."""
         for case in self.cases:
-            max_steps: int | None = case.horizon or None
-            if max_steps is None and self.reference in self.algorithms:
-                mean = np.mean([pilot(Job(case, self.reference, seed)).steps for seed in range(PILOT)])
-                max_steps = math.ceil(CENSORED_AT * float(mean))
+            limits = [self._max_steps(case, width, pilot) for width in self.widths]
             for algorithm in self.algorithms:
-                free = algorithm == self.reference and not case.horizon
-                yield from (Job(case, algorithm, seed, None if free else max_steps) for seed in self.seeds(runs))
+                first: dict[str, int | None] = {}  # the limit of each name, at its first width
+                for width, limit in zip(self.widths, limits, strict=True):
+                    first.setdefault(at(algorithm, width), limit)
+                for name, limit in first.items():
+                    free = algorithm == self.reference and not case.horizon
+                    yield from (Job(case, name, seed, None if free else limit) for seed in self.seeds(runs))
+
+    def _max_steps(self, case: Case, width: Width, pilot: Callable[[Job], Run]) -> int | None:
+        """Return where the runs of a case are stopped, but those of the reference."""
+        if case.horizon or self.reference not in self.algorithms:
+            return case.horizon or None
+        reference = at(self.reference, width)
+        mean = np.mean([pilot(Job(case, reference, seed)).steps for seed in range(PILOT)])
+        return math.ceil(CENSORED_AT * float(mean))
 
 
 def quick(experiment: Experiment) -> Experiment:
@@ -154,6 +186,8 @@ def execute(job: Job) -> Run:
         options[algorithm.mdp_option] = mdp
     if algorithm.trap_cost:
         options["costs"] = np.where(on_map(mdp, case.watch), algorithm.trap_cost, 1.0)
+    if algorithm.visit_costs:
+        options["costs"] = VisitDriven(needed_by_state(case, mdp), algorithm.visit_costs)
     if case.horizon:
         return _errors(job, mdp, algorithm.strategy, options)
     result = gosprl.collect(
@@ -163,7 +197,12 @@ def execute(job: Job) -> Run:
         raise KeyboardInterrupt
     watched = int(result.counts[on_map(mdp, case.watch)].sum()) if case.watch else 0
     curve = np.stack([result.curve["step"].astype(float), result.curve["proportion"]], axis=1)
-    return Run(job.seed, result.steps, result.met, job.max_steps, curve, watched, result.attempts)
+    return Run(
+        *(job.seed, result.steps, result.met, job.max_steps, curve, watched, result.attempts),
+        ended=int(result.work.get("ended", 0)),
+        reached=int(result.work.get("reached", 0)),
+        uneven=unevenness(result.counts.sum(axis=1), needed_by_state(case, mdp)),
+    )
 
 
 def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, Any]) -> Run:
@@ -178,6 +217,18 @@ def _errors(job: Job, mdp: gosprl.TabularMDP, strategy: str, options: dict[str, 
             raise KeyboardInterrupt
         curve.append((float(moment), average_error(mdp, model)))
     return Run(job.seed, horizon, False, job.max_steps, np.array(curve), attempts=collector.attempts)
+
+
+def needed_by_state(case: Case, mdp: gosprl.TabularMDP) -> NDArray[np.int64]:
+    """Return b(s) [S], the samples needed of all pairs of each state."""
+    exists = mdp.rows.to_dense(np.ones(len(mdp.rows), dtype=np.int64))
+    return np.asarray((exists * case.needed(mdp)).sum(axis=1))
+
+
+def unevenness(visits: NDArray[np.int64], need: NDArray[np.int64]) -> float:
+    """Return the total variation distance of visits / sum(visits) from need / sum(need), both [S]; 0 without any."""
+    shares = [each / max(1, each.sum()) for each in (visits, need)]
+    return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
 def average_error(mdp: gosprl.TabularMDP, model: EmpiricalModel) -> float:

@@ -1,10 +1,13 @@
 """The paper's empirical Bernstein sets (formulas in `gosprl.sets.intervals`)."""
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gosprl import _checks
 
 if TYPE_CHECKING:
     from gosprl.model.empirical import EmpiricalModel
@@ -16,8 +19,39 @@ SHARES = (0.25, 0.25, 0.5)
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class Bernstein(_Family):
-    """The paper's empirical Bernstein sets."""
+    """The paper's empirical Bernstein sets.
+
+    Parameters
+    ----------
+    delta
+        The level.
+    scale
+        Width multiplier; below 1 there is no guarantee.
+    linear_scale
+        Multiplier of the term 6 L / N and of the caps on unseen successors, which decrease as 1 / N; None: `scale`,
+        which then multiplies the whole radius. A logarithm multiplied by x is scale = sqrt(x), linear_scale = x.
+    """
+
+    linear_scale: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.linear_scale is not None:
+            _checks.positive("linear_scale", self.linear_scale)
+
+    @property
+    def linear(self) -> float:
+        """The multiplier of terms that decrease as 1 / N."""
+        return self.scale if self.linear_scale is None else self.linear_scale
+
+    @property
+    def narrowed(self) -> str:
+        """The multipliers, if one of them is below 1; otherwise an empty string."""
+        if self.linear_scale is None or min(self.scale, self.linear_scale) >= 1:
+            return super().narrowed
+        return f"scale {self.scale:g}, linear scale {self.linear_scale:g}"
 
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:
         """Return the sets of `rows` [n] in this order; None: of all R rows."""
@@ -34,7 +68,7 @@ class Bernstein(_Family):
         length = np.diff(ptr)
         n = np.repeat(N, length)
         p_hat = count / n
-        each = self.scale * 6 * L / N
+        each = self.linear * 6 * L / N
         radius = self.scale * 2 * np.sqrt(p_hat * (1 - p_hat) * np.repeat(L, length) / n)
         radius += np.repeat(each, length)
         lower, upper = np.maximum(p_hat - radius, 0), np.minimum(p_hat + radius, 1)
@@ -70,7 +104,7 @@ class Bernstein(_Family):
         # by chance the later visits alone may have a lower end above the upper one; the frequency keeps the set
         lower = np.minimum(lower, seen / n)
         total = np.empty(len(visits))
-        _kernels.unseen_caps(ptr, first, visits, 0, log_row, math.inf, log_cap, float(self.scale), total)
+        _kernels.unseen_caps(ptr, first, visits, 0, log_row, math.inf, log_cap, float(self.linear), total)
         return Intervals(ptr, succ, lower, upper, total.copy(), total)
 
     @property
@@ -85,5 +119,8 @@ class Bernstein(_Family):
     def _ends(self, k: Floats, n: Floats, L: Floats) -> tuple[Floats, Floats]:
         """Return the ends of the printed radius around k / n."""
         p_hat = k / n
-        radius = self.scale * (2 * np.sqrt(p_hat * (1 - p_hat) * L / n) + 6 * L / n)
+        root, linear = 2 * np.sqrt(p_hat * (1 - p_hat) * L / n), 6 * L / n
+        # with one factor, multiply once: the same bits as ever
+        both = self.linear_scale is not None
+        radius = self.scale * root + self.linear * linear if both else self.scale * (root + linear)
         return np.maximum(p_hat - radius, 0), np.minimum(p_hat + radius, 1)

@@ -34,6 +34,7 @@ outcome is known (`EmpiricalModel.certain`) are sets of one point.
 
 For each family, at scale 1, the true dynamics are in the sets at all times with probability at least 1 - delta. `scale`
 multiplies Bernstein's radius (alpha_p in the paper's experiments) and kl's logarithms; below 1 there is no guarantee.
+Bernstein's `linear_scale`, if given, multiplies what decreases as 1 / N in the place of `scale`.
 Every distribution is plausible for a pair that was never visited.
 """
 
@@ -75,6 +76,11 @@ class Confidence(ABC):
 
     delta: float | None = None
     scale: float = 1.0
+
+    @property
+    def narrowed(self) -> str:
+        """The width multiplier as text, if it is below 1, so that there is no guarantee; otherwise an empty string."""
+        return f"scale {self.scale:g}" if self.scale < 1 else ""
 
     @abstractmethod
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:

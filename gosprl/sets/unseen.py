@@ -57,6 +57,6 @@ def visits_for_unseen(
     out = np.empty(len(rows), dtype=np.int64)
     _kernels.visits_for_cap(
         *(ptr, first, visits, 0 if unlimited(model) else model.num_outcomes or 0, log_row, log_a, log_b),
-        *(float(family.scale), float(x), out),
+        *(float(family.linear if isinstance(family, Bernstein) else family.scale), float(x), out),
     )
     return np.where(model.certain[rows], visits, out)

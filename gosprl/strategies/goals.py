@@ -2,6 +2,7 @@
 
     all             every under-sampled state (Algorithm 1). While all states are under-sampled, only those with the
                     least remaining budget sum_a max(b(s, a) - N(s, a), 0): the paper's initial phase
+    all-always      every under-sampled state, without an initial phase
     least-sampled   one state with the fewest visits
     easiest         one state with the largest success rate of attempts to sample it; a state never tried has rate 1
                     (optimism). The paper's formula has argmin, but its text describes argmax
@@ -76,6 +77,7 @@ def _one(under: NDArray[np.bool_], score: NDArray[np.float64], rng: np.random.Ge
 
 GOALS: dict[str, Select] = {
     "all": every,
+    "all-always": every_from_the_start,
     "least-sampled": least_sampled,
     "easiest": easiest,
     "random": at_random,

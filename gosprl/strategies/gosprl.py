@@ -32,7 +32,7 @@ from gosprl.planning.ssp import row_costs
 from gosprl.planning.workspace import Workspace
 from gosprl.sets import KL, Bernstein, Confidence, Known
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
-from gosprl.strategies.goals import GOALS, History, Select, every, selected
+from gosprl.strategies.goals import GOALS, History, Select, every, every_from_the_start, selected
 from gosprl.strategies.knowledge import KNOWN_PRECISION, family_of, take_knowledge
 from gosprl.strategies.reach import NO_PATH, THRESHOLD, Reach, exceeds_threshold
 
@@ -47,8 +47,11 @@ class Gosprl(Strategy):
     ----------
     delta, confidence, scale
         Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
+    linear_scale
+        Of `"bernstein"`: multiplier of the term that decreases as 1 / N; None: `scale`, for the whole radius.
     goals
-        `"all"`, `"least-sampled"`, `"easiest"`, `"random"`, or a function as in `gosprl.strategies.goals`.
+        `"all"`, `"all-always"`, `"least-sampled"`, `"easiest"`, `"random"`, or a function as in
+        `gosprl.strategies.goals`.
     costs
         Costs in [1, c_max]: an array [S] or [S, A], or a callable (model) -> such an array; None: 1.
     dynamics
@@ -62,9 +65,9 @@ class Gosprl(Strategy):
     precision
         Precision of the plans; None: 1 / (2 t), and 1e-7 with known dynamics.
     planning
-        `"focused"`: plan where the attempt will walk (`gosprl.planning.focus`), if goals are `"all"`, costs fixed, the
-        sets those of this library and known dynamics communicating; `"full"`: plan for all states each time, as
-        Algorithm 1 is printed.
+        `"focused"`: plan where the attempt will walk (`gosprl.planning.focus`), if goals are `"all"` or `"all-always"`,
+        costs fixed, the sets those of this library and known dynamics communicating; `"full"`: plan for all states each
+        time, as Algorithm 1 is printed.
     duplicate_start
         False: if an attempt would start in an under-sampled state, sample there instead.
     random_ties
@@ -84,6 +87,7 @@ class Gosprl(Strategy):
     planning: str = "focused"
     duplicate_start: bool = True
     random_ties: bool = True
+    linear_scale: float | None = None
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
@@ -104,7 +108,7 @@ class Gosprl(Strategy):
 
     def family(self) -> Confidence:
         """Return the confidence sets that attempts plan with."""
-        return family_of(self.dynamics, self.successors, self.confidence, self.delta, self.scale)
+        return family_of(self.dynamics, self.successors, self.confidence, self.delta, self.scale, self.linear_scale)
 
     def begin(self, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> "GosprlPlanner":
         """Make the planner of a run."""
@@ -147,6 +151,7 @@ class GosprlPlanner(Planner):
         self._goals_were_all = False  # whether all states of `_under` were the goals of the last plan
         self._single_at = 0  # the state whose entry in `_single` is set
         self._plans = 0
+        self._ended, self._reached = 0, 0  # walks that ended, and those of them that reached a goal
         self._rows_told = 0  # rows applied at the last call of `new_rows`
         self._heading: NDArray[np.bool_] | None = None  # goals of the attempt that ended
         self._followed: NDArray[np.int64] | None = None  # its policy, if that is for a region only
@@ -182,8 +187,8 @@ class GosprlPlanner(Planner):
             return Guarantee(known=True)
         if not isinstance(options.confidence, str):
             return Guarantee(why=f"that of {type(options.confidence).__name__}")
-        if options.scale < 1:
-            return Guarantee.heuristic(f"scale {options.scale:g}")
+        if self.family.narrowed:
+            return Guarantee.heuristic(self.family.narrowed)
         return Guarantee(options.delta, given=() if options.successors is None else ("the successors",))
 
     @property
@@ -204,7 +209,7 @@ class GosprlPlanner(Planner):
 
     @property
     def work(self) -> dict[str, float]:
-        """Numbers of plans, of full plans, of rows applied, and of walks that left their region."""
+        """Numbers of plans, of full plans, of rows applied, and of walks: left their region, ended, reached a goal."""
         focus, full, earlier = self.focus, self._space, self._earlier
         return {
             "plans": self._plans,
@@ -212,6 +217,8 @@ class GosprlPlanner(Planner):
             "rows": self._applied,
             "full": earlier["full"] + (0 if full is None else full.plans),
             "leavings": earlier["leavings"] + (0 if focus is None else focus.left),
+            "ended": self._ended,
+            "reached": self._reached,
         }
 
     def resize(self) -> None:
@@ -237,6 +244,7 @@ class GosprlPlanner(Planner):
             "tried": history.tried.tolist() if single else [],
             "succeeded": history.succeeded.tolist() if single else [],
             "plans": self._plans,
+            "walks": [self._ended, self._reached],
             "rows told": self._rows_told,
             "earlier": {name: int(work[name]) for name in self._earlier},
             "reach": None if self.reach is None else self.reach.remember(),
@@ -249,6 +257,7 @@ class GosprlPlanner(Planner):
         tried = len(memory["tried"])
         self._history.tried[:tried], self._history.succeeded[:tried] = memory["tried"], memory["succeeded"]
         self._plans, self._rows_told = memory["plans"], memory["rows told"]
+        self._ended, self._reached = memory.get("walks", (0, 0))  # checkpoints of earlier versions have none
         self._earlier = dict(memory["earlier"])
         if self.reach is not None:
             self.reach.recall(memory["reach"])
@@ -306,9 +315,10 @@ class GosprlPlanner(Planner):
         """Whether plans may be for a region only: see `gosprl.planning.focus`."""
         options = self.options
         ours = isinstance(self.family, (Bernstein, KL, Known))  # these have sets on the stored successors
-        can = options.planning == "focused" and ours and self._select is every and not callable(options.costs)
+        can = options.planning == "focused" and ours and not callable(options.costs)
+        all_goals = self._select in (every, every_from_the_start)
         # planning in a region cannot detect traps outside of it
-        return can and (options.dynamics is None or options.dynamics.is_communicating())
+        return can and all_goals and (options.dynamics is None or options.dynamics.is_communicating())
 
     def _update_goals(self) -> tuple[NDArray[np.int64], list[int] | None]:
         """Update `_under` and `_limit` for the current counts: (rows that changed, states that are met now).
@@ -393,7 +403,10 @@ class GosprlPlanner(Planner):
         return policy, goals, float(values[s])
 
     def _score(self, s: int, reached: bool) -> None:
-        """Count whether the walk that ended left its region, or whether it reached its single goal."""
+        """Count whether the walk that ended reached a goal, whether it left its region, and reached its single goal."""
+        if self._heading is not None:
+            self._ended += 1
+            self._reached += reached
         if self._followed is not None and self.focus is not None:
             if self._followed[s] < 0 and not reached:
                 self.focus.left += 1

@@ -11,11 +11,18 @@ KNOWN_PRECISION = 1e-7  # known dynamics are planned exactly: ties that a coarse
 
 
 def family_of(
-    dynamics: TabularMDP | None, successors: Any, confidence: str | Confidence, delta: float, scale: float
+    dynamics: TabularMDP | None,
+    successors: Any,
+    confidence: str | Confidence,
+    delta: float,
+    scale: float,
+    linear_scale: float | None = None,
 ) -> Confidence:
     """Check that the options are compatible, and return the confidence sets that they define."""
     if dynamics is None:
-        return as_family(confidence, delta, scale)
+        return as_family(confidence, delta, scale, linear_scale)
+    if linear_scale is not None:
+        raise InputError("dynamics, linear_scale: known dynamics need no confidence sets; give one of the two")
     if confidence != "kl":
         raise InputError("dynamics, confidence: known dynamics need no confidence sets; give one of the two")
     if successors is not None:

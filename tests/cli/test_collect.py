@@ -86,6 +86,10 @@ def test_a_gymnasium_environment_as_json():
             {"strategy": "gosprl", "confidence": "bernstein", "scale": 0.1},
         ),
         (
+            ["--strategy", "maxent", "--confidence", "bernstein", "--scale", "0.1", "--linear-scale", "0.01"],
+            {"strategy": "maxent", "confidence": "bernstein", "scale": 0.1, "linear_scale": 0.01},
+        ),
+        (
             ["--strategy", "gosprl", "--delta", "0.01", "--goals", "least-sampled", "--planning", "full"],
             {"strategy": "gosprl", "delta": 0.01, "goals": "least-sampled", "planning": "full"},
         ),
@@ -240,7 +244,7 @@ def test_given_up_exits_with_1(strategy):
         (["riverswim6", "--confidence", "none"], "confidence: 'none'.*bernstein, kl"),
         (
             ["riverswim6", "--strategy", "gosprl", "--goals", "near"],
-            "goals: 'near'.*all, easiest, least-sampled, random",
+            "goals: 'near'.*all, all-always, easiest, least-sampled, random",
         ),
         (["riverswim6", "--goals", "all"], "goals: not an option of strategy 'guarded'.*goals is an option of gosprl"),
         (

@@ -42,8 +42,8 @@ def test_it_says_what_was_made_and_where_it_is(tmp_path):
     out = tmp_path / "out"
     done = run("trap", "error", "--runs", 3, "--workers", 1, "--out", out)
     assert done.exit_code == 0, done.stderr
-    assert row(done, "trap") == [str(PILOT + 3), str(PILOT + 3), "2", "0", "1"]
-    assert row(done, "error") == ["3", "3", "2", "0", "1"]
+    assert row(done, "trap") == [str(PILOT + 3), str(PILOT + 3), "2", "0", "0", "1"]
+    assert row(done, "error") == ["3", "3", "2", "0", "0", "1"]
     assert f"page: {out / 'index.html'}" in done.stdout.replace("\n", "")
     shown = [line.split(" runs")[0] for line in done.stderr.splitlines() if " of 11 runs" in line]
     assert shown[0] == "0 of 11"
@@ -52,8 +52,16 @@ def test_it_says_what_was_made_and_where_it_is(tmp_path):
     before = files(out)
     again = run("trap", "error", "--runs", 3, "--workers", 1, "--out", out)
     assert again.exit_code == 0
-    assert row(again, "trap") == ["0", str(PILOT + 3), "2", "0", "1"]
+    assert row(again, "trap") == ["0", str(PILOT + 3), "2", "0", "0", "1"]
     assert files(out) == before
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_verdicts_of_both_widths_are_counted(tmp_path):
+    done = run("widths", "--runs", 1, "--workers", 1, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.stderr
+    assert " ".join(row(done, "widths")[2:]) == "2 / 2 0 / 0 0 / 0 1 / 1"
+    assert "fitted to Table 2" in words(done.stdout)
 
 
 @pytest.mark.usefixtures("catalogue")
@@ -63,15 +71,15 @@ def test_what_failed_is_said_and_the_status_is_1(tmp_path):
     assert "failed: failing: no-map/gosprl-costs/0: AssertionError" in words(done.stderr)
     assert "failing: and 2 more failures" in words(done.stderr)
     assert "failed: unjudged: analysis: ArithmeticError: too few runs" in words(done.stderr)
-    assert row(done, "unjudged")[2:] == ["-", "-", "-"]
-    assert row(done, "trap")[2:] == ["2", "0", "1"]
+    assert row(done, "unjudged")[2:] == ["-", "-", "-", "-"]
+    assert row(done, "trap")[2:] == ["2", "0", "0", "1"]
 
 
 @pytest.mark.usefixtures("catalogue")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lake"], "names: 'lake' is not known; known are all, endless, error, failing, river, trap, unjudged"),
+        (["lake"], "names: 'lake' is not known; known are all, endless, error, failing, river, trap, unjudged, widths"),
         (["river", "--runs", "0"], "runs: expected a whole number >= 1, got 0"),
         (["river", "--workers", "-1"], "workers: expected a whole number >= 1, got -1"),
         (["river", "--runs", "many"], "--runs"),
@@ -177,10 +185,11 @@ def test_a_quick_look_at_all_experiments_makes_every_figure_and_table(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (out / "index.md").read_text()
     for name, experiment in EXPERIMENTS.items():
-        assert (out / name / "figure.png").read_bytes().startswith(b"\x89PNG")
-        assert (out / name / "figure.pdf").read_bytes().startswith(b"%PDF")
+        for figure in ("figure", "figure-fitted"):
+            assert (out / name / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
+            assert (out / name / f"{figure}.pdf").read_bytes().startswith(b"%PDF")
         assert f"## {experiment.title}" in page
         with (out / name / "summary.csv").open() as file:
             rows = list(csv.DictReader(file))
-        assert len(rows) == len(experiment.quick) * len(experiment.algorithms)
+        assert len(rows) == len(experiment.quick) * len(experiment.all_algorithms)
         assert {row["runs"] for row in rows} <= {"1", "2"}

@@ -1,6 +1,7 @@
 """Made-up runs: given numbers of steps, proportions that increase evenly, errors that decrease as 1 / sqrt(t)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,11 @@ def run(seed: int, steps: int, *, met: bool = True, watched: int = 0, states: in
 def error_run(seed: int, case: Case, factor: float) -> Run:
     times = np.unique(np.geomspace(10, case.horizon, 60).round())
     return Run(seed, case.horizon, False, case.horizon, np.stack([times, factor / np.sqrt(times)], axis=1))
+
+
+def at_both_widths(experiment: Experiment, level: Callable[[Case, str], float], runs: int = 12, **more) -> Results:
+    """Results by all names that algorithms have: at the fitted width, `level` is asked for NAME-fitted."""
+    return results(replace(experiment, algorithms=experiment.all_algorithms), level, runs, **more)
 
 
 def results(

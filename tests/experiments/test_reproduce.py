@@ -9,14 +9,16 @@ import threading
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from small_catalogue import ENDLESS, ERROR, GOOD, dies_on_seed_1, fails_on_seed_1, files, modules
+from small_catalogue import EASY, ENDLESS, ERROR, GOOD, HARD, dies_on_seed_1, fails_on_seed_1, files, modules
 
 import gosprl
 from gosprl.experiments import reproduce as engine
 from gosprl.experiments import store, sweep
+from gosprl.experiments.algorithms import FITTED, STATED
 from gosprl.experiments.reproduce import reproduce
-from gosprl.experiments.sweep import PILOT, Job
+from gosprl.experiments.sweep import PILOT, Case, Job
 
 pytestmark = pytest.mark.usefixtures("catalogue")
 
@@ -84,6 +86,53 @@ def test_rivals_are_stopped_at_ten_times_the_mean_of_the_pilots(tmp_path):
         assert {run.max_steps for run in report.results[case, "gosprl"]} == {None}
         assert {run.max_steps for run in report.results[case, "random"]} == {math.ceil(10 * steps.mean())}
         assert all(run.met or run.steps == run.max_steps for run in report.results[case, "random"])
+
+
+def test_both_widths_share_what_has_no_sets_and_are_stopped_by_their_own_reference(tmp_path, made):
+    (report,) = one("widths", tmp_path, runs=6)
+    names = ("gosprl", "gosprl-fitted", "zero-ucrl", "zero-ucrl-fitted", "random")
+    assert set(report.results) == {("easy", name) for name in names}
+    assert len(made) == 5 * 6
+    limits = {}
+    for name in ("gosprl", "gosprl-fitted"):
+        steps = report.results.steps("easy", name)[:PILOT]
+        limits[name] = math.ceil(10 * steps.mean())
+    assert limits["gosprl"] != limits["gosprl-fitted"]
+    stopped_at = {name: {run.max_steps for run in report.results["easy", name]} for name in names}
+    assert stopped_at["gosprl"] == stopped_at["gosprl-fitted"] == {None}
+    assert stopped_at["zero-ucrl"] == stopped_at["random"] == {limits["gosprl"]}
+    assert stopped_at["zero-ucrl-fitted"] == {limits["gosprl-fitted"]}
+    assert report.at(FITTED)["easy", "random"] is report.at(STATED)["easy", "random"]
+    assert report.at(FITTED)["easy", "gosprl"] is report.results["easy", "gosprl-fitted"]
+    there = {file.name for file in (tmp_path / "widths").iterdir()}
+    figures = {f"{name}.{kind}" for name in ("figure", "figure-fitted") for kind in ("png", "pdf")}
+    assert there == {"runs", "drawn.json", "summary.csv", "runs.csv", *figures}
+    fitted = json.loads((tmp_path / "widths/runs/easy/gosprl-fitted/0.json").read_text())
+    assert fitted["job"]["options"]["linear_scale"] == 0.01
+
+
+def test_attempts_and_the_unevenness_of_visits_are_recorded():
+    """Attempts that ended are some of those made, and shares of visits differ from needed ones by at most 1."""
+    run = sweep.execute(Job(EASY, "gosprl", 0))
+    assert 0 < run.reached <= run.ended <= run.attempts
+    assert 0 < run.uneven < 1
+    assert sweep.unevenness(np.array([4, 4]), np.array([1, 1])) == 0
+    assert sweep.unevenness(np.array([3, 1]), np.array([1, 1])) == pytest.approx(0.25)
+    assert sweep.unevenness(np.array([4, 0]), np.array([0, 1])) == 1
+
+
+def test_visit_driven_costs_change_the_walk():
+    """The costs differ from 1 once a state has more than its share of the visits, and then some path is another."""
+    plain, square, kl = (sweep.execute(Job(HARD, name, 3)) for name in ("gosprl", "gosprl-square", "gosprl-kl"))
+    assert plain.met
+    assert square.met
+    assert kl.met
+    assert len({run.curve.tobytes() for run in (plain, square, kl)}) > 1
+
+
+def test_need_of_each_state():
+    toy = Case("toy", "Toy", "toy3", (("nu", 0.5),), need=10)  # 1, 1 and 2 actions
+    assert sweep.needed_by_state(toy, toy.mdp()).tolist() == [10, 10, 20]
 
 
 def test_pilots_first_then_all_cases_by_turns(tmp_path, made):

@@ -107,3 +107,21 @@ def test_band_is_the_interval_of_the_mean_at_each_time():
 )
 def test_numbers_for_people(x, text):
     assert stats.number(x) == text
+
+
+def test_explained_variance_is_the_square_of_the_correlation():
+    x, rng = np.array([1.0, 2, 4, 8]), np.random.default_rng(5)
+    groups = [[rng.normal(10 * each, 3, size=12), rng.normal(12 * each, 3, size=12)] for each in x]
+    means = [np.mean([sample.mean() for sample in group]) for group in groups]
+    found = stats.r_squared(x, groups)
+    assert found.value == pytest.approx(np.corrcoef(x, means)[0, 1] ** 2, rel=1e-12)
+    assert found.value == pytest.approx(stats.line(x, means).r2, rel=1e-12)
+    assert found.low <= found.value <= found.high <= 1
+    assert stats.r_squared(x, [[np.full(3, 7.0)] for _ in x]).value == 1  # nothing to explain
+
+
+def test_spread_of_means():
+    found = stats.spread_of_means([np.array([9.0, 11]), np.array([19.0, 21]), np.array([14.0, 16])])
+    assert found.value == pytest.approx(2)
+    assert found.low >= 19 / 11
+    assert found.high <= 21 / 9

@@ -16,7 +16,7 @@ from gosprl.experiments.sweep import Case, Job, Results, Run
 
 CASE = Case("river", "River", "riverswim", (("states", 6), ("map", ("a", "b"))), need=3)
 JOB = Job(CASE, "zero-one-ucrl", 4, max_steps=1000)
-RUN = Run(4, 812, True, 1000, np.array([[0.0, 0.0], [17.0, 1 / 3], [812.0, 1.0]]), watched=5, attempts=71)
+RUN = Run(4, 812, True, 1000, np.array([[0.0, 0.0], [17.0, 1 / 3], [812.0, 1.0]]), 5, 71, 70, 33, 0.125)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_round_trip(out, run):
     job = replace(JOB, max_steps=run.max_steps, algorithm="gosprl")
     store.save(out, "fig", job, run)
     again = store.load(out, "fig", job)
-    for key in ("seed", "steps", "met", "max_steps", "watched", "attempts"):
+    for key in ("seed", "steps", "met", "max_steps", "watched", "attempts", "ended", "reached", "uneven"):
         assert getattr(again, key) == getattr(run, key)
         assert type(getattr(again, key)) is type(getattr(run, key))
     np.testing.assert_array_equal(again.curve, run.curve)
@@ -62,7 +62,7 @@ def test_round_trip(out, run):
 def test_a_run_is_one_file_that_says_the_job_completely(out):
     data = json.loads((out / "fig/runs/river/zero-one-ucrl/4.json").read_text())
     assert set(data) == {"format", "version", "job", "run"}  # no time, no host
-    assert (data["format"], data["version"]) == (1, gosprl.__version__)
+    assert (data["format"], data["version"]) == (2, gosprl.__version__)
     assert data["job"]["strategy"] == "zero_one_ucrl"
     assert data["job"]["options"] == {"delta": 0.1, "confidence": "bernstein", "scale": 0.1}
     assert (data["job"]["seed"], data["job"]["max_steps"], data["job"]["case"]["need"]) == (4, 1000, 3)
@@ -103,10 +103,10 @@ def test_a_run_of_another_version_or_format_is_refused(out):
     edited(out, lambda data: data.update(version="0.0.1"))
     assert f"has version '0.0.1', expected '{gosprl.__version__}'" in refused(out)
     edited(out, lambda data: data.update(format=0))
-    assert "has format 0, expected 1" in refused(out)
+    assert "has format 0, expected 2" in refused(out)
 
 
-@pytest.mark.parametrize("content", [b"", b'{"format": 1, "ver', b"[1]", b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"", b'{"format": 2, "ver', b"[1]", b"\xff\xfe"])
 def test_a_file_that_cannot_be_parsed_is_refused(out, content):
     store.path(out, "fig", JOB).write_bytes(content)
     assert "cannot be read" in refused(out)
@@ -151,7 +151,7 @@ def test_begin(tmp_path):
     for folder in (tmp_path / "a/new", tmp_path):
         store.begin(folder, quick=True)
         assert json.loads((folder / "reproduction.json").read_text()) == {
-            "format": 1,
+            "format": 2,
             "version": gosprl.__version__,
             "quick": True,
         }
@@ -174,14 +174,14 @@ def marked(text):
     [
         (lambda out: out.write_text("a file"), "expected a directory, got the file"),
         (lambda out: (out.mkdir(), (out / "thesis.tex").write_text("dear")), "with other files; give another --out"),
-        (marked('{"format": 1, "version": "0.0.1", "quick": false}'), "has version '0.0.1', expected"),
-        (marked(f'{{"format": 2, "version": "{gosprl.__version__}", "quick": false}}'), "has format 2, expected 1"),
+        (marked('{"format": 2, "version": "0.0.1", "quick": false}'), "has version '0.0.1', expected"),
+        (marked(f'{{"format": 9, "version": "{gosprl.__version__}", "quick": false}}'), "has format 9, expected 2"),
         (
-            marked(f'{{"format": 1, "version": "{gosprl.__version__}", "quick": true}}'),
+            marked(f'{{"format": 2, "version": "{gosprl.__version__}", "quick": true}}'),
             "has quick True, expected False; give another --out, or remove",
         ),
-        (marked('{"format": 1'), "cannot be read"),
-        (marked("{}"), "has format None, expected 1"),
+        (marked('{"format": 2'), "cannot be read"),
+        (marked("{}"), "has format None, expected 2"),
     ],
     ids=["file", "foreign", "version", "format", "quick", "broken", "empty"],
 )
@@ -205,7 +205,7 @@ def test_tables(tmp_path):
     results = Results({("river", "gosprl"): [RUN, replace(RUN, seed=5, met=False)], ("river", "random"): []})
     store.write_csv(tmp_path / "runs.csv", store.run_rows(results))
     text = (tmp_path / "runs.csv").read_bytes().decode()
-    assert text.splitlines()[0] == "case,algorithm,seed,steps,met,max_steps,watched,attempts"
+    assert text.splitlines()[0] == "case,algorithm,seed,steps,met,max_steps,watched,attempts,ended,reached,uneven"
     assert "\r" not in text
     rows = list(csv.DictReader(text.splitlines()))
     assert [(row["case"], row["algorithm"], row["seed"], row["met"], row["watched"]) for row in rows] == [

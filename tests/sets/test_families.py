@@ -83,11 +83,15 @@ def kl_ends(k, n, budget):
 # Bernstein
 
 
-@pytest.mark.parametrize(("delta", "scale"), [(0.1, 1.0), (0.01, 0.1), (0.5, 0.003)])
-def test_bernstein_is_the_printed_radius(delta, scale):
+@pytest.mark.parametrize(
+    ("delta", "scale", "linear"),
+    [(0.1, 1.0, None), (0.01, 0.1, None), (0.5, 0.003, None), (0.1, 0.1, 0.01), (0.1, 0.1, 0.7)],
+)
+def test_bernstein_is_the_printed_radius(delta, scale, linear):
     model = random_model(np.random.default_rng(1), n=3000)
     S, A = 5, 2
-    rows = as_dicts(gosprl.Bernstein(delta, scale).intervals(model))
+    rows = as_dicts(gosprl.Bernstein(delta, scale, linear).intervals(model))
+    linear = scale if linear is None else linear
     tried = 0
     for row, (seen, each, total) in enumerate(rows):
         states, frequencies = model.p_hat(*model.rows.pair(row))
@@ -99,9 +103,9 @@ def test_bernstein_is_the_printed_radius(delta, scale):
             continue
         tried += 1
         L = math.log(2 * S * A * N / delta)
-        assert each == pytest.approx(min(1, scale * 6 * L / N), rel=1e-12)
+        assert each == pytest.approx(min(1, linear * 6 * L / N), rel=1e-12)
         for x, p in zip(states.tolist(), frequencies, strict=True):
-            radius = scale * (2 * math.sqrt(p * (1 - p) * L / N) + 6 * L / N)
+            radius = scale * 2 * math.sqrt(p * (1 - p) * L / N) + linear * 6 * L / N
             assert seen[x] == pytest.approx((max(0, p - radius), min(1, p + radius)), rel=1e-12, abs=1e-15)
     assert tried > 4
 
@@ -501,6 +505,18 @@ def test_delta_is_a_probability(family, delta):
 def test_scale_is_positive(family, scale):
     with pytest.raises(gosprl.InputError, match="scale: expected a positive finite number, got"):
         family(0.1, scale)
+
+
+@pytest.mark.parametrize("linear", [0, -1, np.inf, np.nan, "1"])
+def test_linear_scale_is_positive(linear):
+    with pytest.raises(gosprl.InputError, match="linear_scale: expected a positive finite number, got"):
+        gosprl.Bernstein(0.1, 1.0, linear)
+
+
+def test_sets_with_a_multiplier_below_1_say_so():
+    assert gosprl.Bernstein(0.1, 1.0, 2.0).narrowed == gosprl.KL(0.1).narrowed == ""
+    assert gosprl.Bernstein(0.1, 0.1).narrowed == gosprl.KL(0.1, 0.1).narrowed == "scale 0.1"
+    assert gosprl.Bernstein(0.1, 2.0, 0.5).narrowed == "scale 2, linear scale 0.5"
 
 
 # The promise

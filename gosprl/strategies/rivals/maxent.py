@@ -33,8 +33,8 @@ class MaxEnt(Optimistic):
 
     Parameters
     ----------
-    delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
+    delta, confidence, scale, linear_scale, precision_power
+        Confidence sets and precision of the plans, as in `Optimistic`.
     mu
         The number added to the frequencies, in units of 1 / (number of pairs).
     drift

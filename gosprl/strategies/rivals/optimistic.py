@@ -2,13 +2,14 @@
 
 An episode, as in UCRL2B: set rewards from the current counts and need, plan for the largest optimistic gain to a
 precision of 1 / t of the rewards' range, and follow the policy until the visits of some pair in the episode reach
-max(1, N), with N its visits before. (UCRL2 uses 1 / sqrt(t). When few pairs are still needed, the gains themselves are
-as small as that, so the rivals get more precise plans.) A rival defines only the rewards, and may end episodes sooner.
+max(1, N), with N its visits before. (UCRL2 uses 1 / sqrt(t), `precision_power` 0.5. When few pairs are still needed,
+the gains themselves are as small as that, so the rivals get more precise plans.) A rival defines only the rewards, and
+may end episodes sooner.
 """
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,16 +32,27 @@ class Optimistic(Strategy):
     ----------
     delta, confidence, scale
         Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
+    linear_scale
+        Of `"bernstein"`: multiplier of the term that decreases as 1 / N; None: `scale`, for the whole radius.
+    precision_power
+        Plans are precise to t^-precision_power of the rewards' range: 1 by default, 0.5 in UCRL2.
     """
 
     delta: float = 0.1
     confidence: str | Confidence = "kl"
     scale: float = 1.0
+    linear_scale: float | None = field(default=None, kw_only=True)
+    precision_power: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
         _checks.open_unit("delta", self.delta)
         _checks.positive("scale", self.scale)
-        as_family(self.confidence, self.delta, self.scale)
+        _checks.positive("precision_power", self.precision_power)
+        self.family()
+
+    def family(self) -> Confidence:
+        """Return the confidence sets that episodes plan with."""
+        return as_family(self.confidence, self.delta, self.scale, self.linear_scale)
 
     @abstractmethod
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
@@ -67,7 +79,7 @@ class OptimisticPlanner(Planner):
 
     def __init__(self, options: Optimistic, model: EmpiricalModel, need: Need, rng: np.random.Generator) -> None:
         self.options, self.model, self.need, self.rng = options, model, need, rng
-        self.planner = AveragePlanner(model, as_family(options.confidence, options.delta, options.scale))
+        self.planner = AveragePlanner(model, options.family())
 
     def resize(self) -> None:
         """Make the sets anew."""
@@ -99,7 +111,7 @@ class OptimisticPlanner(Planner):
         t = 1 + int(model.visits.sum())  # includes earlier data and resets, so that frequencies sum to one
         reward = options.reward(model, need, t)
         spread = float(np.ptp(reward[model.enabled]))
-        precision = (spread or 1.0) / t  # if all rewards are the same, so are all gains
+        precision = (spread or 1.0) / t**options.precision_power  # if all rewards are the same, so are all gains
         plan = self.planner.plan(reward, precision, int(self.rng.random() * 2**32))
         no_goals = np.zeros(model.rows.num_states, dtype=bool)
         return Attempt(plan.rows, no_goals, options.limit(model, need, t), options.horizon(t))

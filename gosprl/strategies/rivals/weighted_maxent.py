@@ -26,8 +26,8 @@ class WeightedMaxEnt(MaxEnt):
 
     Parameters
     ----------
-    delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
+    delta, confidence, scale, linear_scale, precision_power
+        Confidence sets and precision of the plans, as in `Optimistic`.
     mu, drift
         As in `MaxEnt`.
     """

@@ -22,8 +22,8 @@ class ZeroOneUCRL(Optimistic):
 
     Parameters
     ----------
-    delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
+    delta, confidence, scale, linear_scale, precision_power
+        Confidence sets and precision of the plans, as in `Optimistic`.
     renew
         End an episode also when the need of a pair is met: rewards are always current, but there are more plans.
     """

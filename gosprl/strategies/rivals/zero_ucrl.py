@@ -20,8 +20,8 @@ class ZeroUCRL(Optimistic):
 
     Parameters
     ----------
-    delta, confidence, scale
-        Level, family (`"kl"`, `"bernstein"` or a `Confidence`) and width multiplier of the confidence sets.
+    delta, confidence, scale, linear_scale, precision_power
+        Confidence sets and precision of the plans, as in `Optimistic`.
     """
 
     def reward(self, model: EmpiricalModel, need: Need, t: int) -> NDArray[np.float64]:
