@@ -151,8 +151,9 @@ def test_kl_ends_of_very_many_visits_are_not_too_narrow(n, share, budget):
 @given(st.integers(2, 10**6), st.floats(0, 1), st.floats(1e-3, 100), st.floats(0, 20))
 def test_a_larger_budget_gives_a_wider_set(n, share, budget, more):
     k = round(share * n)
-    assert kl_lower(k, n, budget + more) <= kl_lower(k, n, budget) + 1e-14
-    assert _kernels.kl_upper(k, n, budget + more) >= _kernels.kl_upper(k, n, budget) - 1e-14
+    rounding = 1e-14 + 1e-15 / math.sqrt(budget / n)  # of the divergence, over its slope, at least 2 sqrt(budget / n)
+    assert kl_lower(k, n, budget + more) <= kl_lower(k, n, budget) + rounding
+    assert _kernels.kl_upper(k, n, budget + more) >= _kernels.kl_upper(k, n, budget) - rounding
 
 
 @pytest.mark.parametrize(("delta", "scale"), [(0.1, 1.0), (0.02, 0.1)])
