@@ -22,8 +22,7 @@ differences, and no constraint: all probabilities sum to 1. `value` is what this
 the least cost, however few steps were made.
 
 The gap compares this bound with the cost of x. What x lacks is counted as if it were moved from the farthest states.
-That is an estimate, not a bound; in trials the error of `value` was a third of it. With a small need, few steps leave a
-large gap: then the potential should not be used.
+That is an estimate, not a bound. With a small need, few steps leave a large gap: then the potential should not be used.
 
 Infeasible. If the graph of the system is strongly connected, the program has a solution. If it is not, but has at most
 PARTS strong components, a set of states without entry from outside must be able to pay for its own needs. Other
