@@ -41,6 +41,7 @@ from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.prices import Prices
 from gosprl.strategies.reach import Reach
 
+PATIENCE = 5  # times the steps that the prior predicts to the next needed sample
 NARROW, WIDE = 0.01, 0.1  # scales of the sets; the second if successors are known and goals have no prices
 
 
@@ -154,6 +155,7 @@ class PracticalPlanner(Planner):
         self._prior = Prior(model) if self._may_have_prior() else None
         self._plan: Attempt | None = None
         self._new_arrays()
+        self._collected, self._since, self._predicted = -1, 0, 0.0  # see `_waited_too_long`
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
 
     def _new_arrays(self) -> None:
@@ -273,7 +275,7 @@ class PracticalPlanner(Planner):
             return None
         prior.update()
         prior.survey(need)
-        if not prior.leads():
+        if not prior.leads() or self._waited_too_long(t):
             return None
         optimism, prices = prior.optimism, None
         potential = self._prices.at(s, t, prior.unseen) if optimism > 0 else None
@@ -284,8 +286,15 @@ class PracticalPlanner(Planner):
         policy, value = prior.plan(s, need, self._costs(), prices, optimism)
         if policy[s] < 0:
             return None
+        self._predicted = max(self._predicted, value)
         # looking for goals that nobody saw, every visit changes what is expected
         return Attempt(policy, self._no_goals, self._no_visits if prior.hidden else self._limits(), UNLIMITED), value
+
+    def _waited_too_long(self, t: int) -> bool:
+        """Whether the prior predicted the next needed sample much earlier: then it is wrong here, and others plan."""
+        if self.need.collected != self._collected:
+            self._collected, self._since, self._predicted = self.need.collected, t, 0.0
+        return t - self._since > PATIENCE * (self._predicted + 1)
 
     def _limits(self) -> NDArray[np.int64]:
         """Return the visits [R] at which a plan made now is stale: one more than there are, or twice as many."""

@@ -618,9 +618,9 @@ def test_dynamics_of_another_shape_are_refused_even_with_as_many_pairs():
 def test_precision_of_the_plans(monkeypatch, options, precision):
     asked, plan = [], Workspace.plan
 
-    def spy(self, goal, cost, precision, key):
+    def spy(self, goal, cost, precision, *more):
         asked.append((int(self.system.visits.sum()) + 1, precision))
-        return plan(self, goal, cost, precision, key)
+        return plan(self, goal, cost, precision, *more)
 
     monkeypatch.setattr(Workspace, "plan", spy)
     result = gosprl.collect(make("riverswim6"), 2, seed=0, strategy="gosprl", planning="full", **options)

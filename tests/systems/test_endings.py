@@ -32,7 +32,7 @@ HOLES = [5, 7, 11, 12, 15]  # of the 4x4 map, and its goal
 # id, need, states that occur alive, states that episodes end in, options
 TOYS = [
     (FROZEN, 50, 11, 5, {}),
-    ("FrozenLake8x8-v1", 5, 53, 11, {}),
+    ("FrozenLake8x8-v1", 10, 53, 11, {}),
     ("CliffWalking-v1", 5, 37, 1, {}),
     ("Taxi-v4", 1, 400, 4, {"unseen": 0.6}),  # a hundred states for each place to go to, which the start draws
 ]
