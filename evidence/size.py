@@ -111,14 +111,13 @@ def main():
     columns = ("system", "states", "runs", "steps a pair (at most), range", "plans", "s", "us a step", "peak (MB)")
     table = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     jobs = [(case, 1 if given.quick else given.seeds) for case in (TINY if given.quick else CASES)]
+    command = "python -m evidence.size" + " --largest" * given.largest + f" --seeds {given.seeds}"
+    head = ["# Many states, one sample of every pair", "", f"`{command}`", "", TEXT, ""]
     for case, seeds in [*jobs, (LARGEST, 1)] if given.largest else jobs:
         table.append(line(case, seeds))
         print(table[-1], flush=True)
-    if not given.quick:
-        command = "python -m evidence.size" + " --largest" * given.largest + f" --seeds {given.seeds}"
-        RESULT.write_text(
-            "\n".join(["# Many states, one sample of every pair", "", f"`{command}`", "", TEXT, "", *table, ""])
-        )
+        if not given.quick:  # after every line: the last ones take long
+            RESULT.write_text("\n".join([*head, *table, ""]))
 
 
 if __name__ == "__main__":
