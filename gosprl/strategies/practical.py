@@ -41,7 +41,7 @@ from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.prices import Prices
 from gosprl.strategies.reach import Reach
 
-PATIENCE = 5  # times the steps that the prior predicts to the next needed sample
+PATIENCE = 10  # times the steps that the prior predicts to the next needed sample
 NARROW, WIDE = 0.01, 0.1  # scales of the sets; the second if successors are known and goals have no prices
 
 
