@@ -242,21 +242,23 @@ class Prior:
         unmet, spare, before = need.unmet_items, self.spare(need), self._goals
         self._goals = (need.unmet_states, need.version)
         price = self._nothing if prices is None else prices
-        if spare >= 0:
-            unmet[spare] = 1  # during this plan: a copy would take time in proportion to the states
-        if self._due:
-            self._due = False
-            known = states.used + model.growing
-            overview(self._learnt, unmet, price, around.last, float(optimism), known, self._means)
-            self._floor = float(cost.min())
         farthest = FARTHEST if prices is None else model.rows.num_states
-        value = plan_around(
-            *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
-            *(around, s, before == self._goals, self.weights, self._means, farthest, SWEEPS, PRECISION),
-            *(need.of_states, self._scratch),
-        )
-        if spare >= 0:
-            unmet[spare] = 0
+        try:
+            if spare >= 0:
+                unmet[spare] = 1  # during this plan: a copy would take time in proportion to the states
+            if self._due:
+                self._due = False
+                known = states.used + model.growing
+                overview(self._learnt, unmet, price, around.last, float(optimism), known, self._means)
+                self._floor = float(cost.min())
+            value = plan_around(
+                *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
+                *(around, s, before == self._goals, self.weights, self._means, farthest, SWEEPS, PRECISION),
+                *(need.of_states, self._scratch),
+            )
+        finally:  # also if the run is interrupted: the need is not ours
+            if spare >= 0:
+                unmet[spare] = 0
         self.plans += 1
         return around.policy, value
 

@@ -14,8 +14,9 @@ Where there are no prices, paths are planned around the current state only (`gos
 known, the sets are wider as long as there are no prices: to test a row again costs little, to misjudge it a lot.
 
 In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
-refute. With the option `prior`, while the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it
-expects instead. Then prices count in proportion to the optimism: at one sample a pair there are none.
+refute. While the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it expects instead. Then
+prices count in proportion to the optimism: at one sample a pair there are none. Where the prior predicted the next
+needed sample much earlier than now, it is wrong, and paths are planned in the sets until there is one.
 
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """

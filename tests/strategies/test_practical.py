@@ -5,9 +5,10 @@ import pytest
 from walked import table_collector
 
 import gosprl
+from evidence.families import maze
 from gosprl import InputError
 from gosprl.envs import make
-from gosprl.strategies import Practical
+from gosprl.strategies import Practical, practical
 from gosprl.strategies.practical import NarrowKL, PracticalPlanner
 
 RIVER = make("riverswim6")
@@ -141,3 +142,11 @@ def test_it_promises_nothing():
 def test_bad_options(options):
     with pytest.raises(InputError, match=next(iter(options))):
         gosprl.collect(RIVER, 1, strategy="practical", **options)
+
+
+def test_a_prior_that_is_wrong_is_not_followed_for_ever(monkeypatch):
+    """A maze in which the plan with the prior goes to and fro: another plan takes over."""
+    walked = {"strategy": "practical", "seed": 15, "max_steps": 20_000}
+    assert gosprl.collect(maze(14, 15), 1, **walked).met
+    monkeypatch.setattr(practical, "PATIENCE", np.inf)
+    assert not gosprl.collect(maze(14, 15), 1, **walked).met
