@@ -1,0 +1,1 @@
+"""Many copies of a system collect for one need: orders out, reports in, counted in the order of issue."""

@@ -1,0 +1,88 @@
+"""What a learner and its walkers say to each other, and what carries it.
+
+A walker is one copy of the system. The learner sends orders, one at a time to each walker; the executor brings back
+what became of them. The learner decides everything by the sequence of events alone: whoever repeats the sequence gets
+the same run. Nothing here knows of confidence sets, needs or plans.
+
+    Joined(walker)          there is a walker, not reset yet; its number was never used before
+    Order(number, walker)   to a walker without an open order; the first one of a walker is a reset
+    Report(number, walker)  what the walker did; answers its open order
+    Lost(walker)            the walker is gone: its open order will have no answer, and it takes no more orders
+
+An executor may replace a walker that is gone; the new one joins under a new number. A report that comes after the
+learner gave up waiting is late, but still a report: executors pass it on.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+RESET = -1  # the action of an order to reset the system
+
+
+class Order(NamedTuple):
+    """Take an action, or reset."""
+
+    number: int  # 0, 1, 2, ... over all walkers, in the order of issue
+    walker: int
+    action: int  # its index; RESET
+
+
+class Report(NamedTuple):
+    """What an order led to; after a reset there is only a key and the actions offered."""
+
+    number: int
+    walker: int
+    key: Any  # stands for the observation, as `System.step` returns it; `gosprl.CRASH`
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    actions: Sequence[int] | None = None  # offered now; None: all
+
+
+class Lost(NamedTuple):
+    """A walker is gone: it died, was ended, or broke the rules."""
+
+    walker: int
+    why: str
+
+
+class Joined(NamedTuple):
+    """There is one more walker."""
+
+    walker: int
+
+
+Event = Report | Lost | Joined
+
+
+class Executor(ABC):
+    """Carries orders to walkers and brings events back; used by one thread."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Start the walkers; each of them joins later, by an event."""
+
+    @abstractmethod
+    def send(self, order: Order) -> None:
+        """Hand an order to its walker, without waiting. A walker that cannot be reached is lost, by an event."""
+
+    @abstractmethod
+    def receive(self, timeout: float | None = None) -> list[Event]:
+        """Wait until something happened, for `timeout` seconds at most, and return it, in order; [] if nothing did.
+
+        None: wait as long as it takes; an executor whose walkers are all gone, and who has no replacement, raises
+        `GosprlError` instead of waiting for ever.
+        """
+
+    @abstractmethod
+    def dismiss(self, walker: int) -> None:
+        """End a walker that is not trusted any more; it is not heard of again, and may be replaced."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Return the seconds on the clock that `receive` waits by; they never decrease."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all walkers. May be called twice."""
