@@ -172,6 +172,7 @@ from gosprl._kernels.steps import (
     state_after,
 )
 from gosprl._kernels.ties import Seen, greedy, hashed_uniform, pick
+from gosprl._kernels.unknown import hidden_cap, unknown_intervals, unknown_total
 from gosprl._kernels.walk import Course, Dynamics, drawn_row, under_sampled_row, walk, why_ended
 
 __all__ = [
@@ -263,6 +264,7 @@ __all__ = [
     "greedy",
     "has_slack",
     "hashed_uniform",
+    "hidden_cap",
     "head_start",
     "include",
     "include_steps",
@@ -330,7 +332,9 @@ __all__ = [
     "touch",
     "touch_many",
     "under_sampled_row",
+    "unknown_intervals",
     "unknown_states",
+    "unknown_total",
     "unseen_cap",
     "unseen_caps",
     "unseen_end",

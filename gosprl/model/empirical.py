@@ -76,6 +76,8 @@ class EmpiricalModel(StateSpace):
         A bound on the number of observations that can be discovered; None if there is none.
     aliased
         States that did not always offer the same actions.
+    unknown, unknown_until
+        Of the samples of a fleet: see `CommittedModel`. Empty elsewhere: no outcome is unknown.
     """
 
     def __init__(self, states: int | None, actions: ArrayLike, successors: Any = None) -> None:
@@ -124,7 +126,9 @@ class EmpiricalModel(StateSpace):
     def copy(self) -> "EmpiricalModel":
         """Return a copy that later transitions do not change."""
         other = copy(self)
-        other._counts = self._counts._replace(**{name: part.copy() for name, part in self._counts._asdict().items()})
+        other._counts = pool.copied(self._counts)
+        other.followers = []
+        other.unknown, other.unknown_until = self.unknown.copy(), self.unknown_until.copy()
         other.discovered = self.discovered.copy()
         other.enabled, other.certain, other.terminal = self.enabled.copy(), self.certain.copy(), self.terminal.copy()
         other.is_discovered, other.rank = self.is_discovered.copy(), self.rank.copy()
@@ -144,12 +148,15 @@ class EmpiricalModel(StateSpace):
         from gosprl import _kernels
 
         other = copy(self)
+        other.followers = []
         known = self.num_actions if self.all_actions else len(self.actions)  # the rows have room for more
         other.rows = rows_of(self.rows, kept, known)
         other.states = self.states.arranged(states.tolist())
         other.enabled, other.certain = self.enabled[rows], self.certain[rows]
         other.terminal, other.is_discovered = self.terminal[states], self.is_discovered[states]
         other.rank = self.rank[states]
+        if self.unknown.size:
+            other.unknown, other.unknown_until = self.unknown[rows], self.unknown_until[rows]
         other.discovered = place[self.discovered].tolist()
         other.aliased = set(place[list(self.aliased)].tolist())
         ptr, succ, number, first = self.stored(rows)

@@ -37,6 +37,11 @@ def empty(capacity: NDArray[np.int64]) -> "Counts":
     )
 
 
+def copied(counts: "Counts") -> "Counts":
+    """Return a copy that later transitions do not change."""
+    return counts._replace(**{name: part.copy() for name, part in counts._asdict().items()})
+
+
 def with_larger_pool(counts: "Counts", length: int) -> "Counts":
     """Return the counts with a pool at least twice as large, so that a row of `length` successors can double."""
     extra = max(len(counts.succ), 4 * length + 64)

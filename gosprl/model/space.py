@@ -19,6 +19,7 @@ from gosprl.model.states import States
 
 if TYPE_CHECKING:
     from gosprl._kernels import Counts
+    from gosprl.model.committed import CommittedModel
 
 UNSAID: tuple[int, ...] = ()  # in the place of the actions that a state offers: that is not known yet
 FEW = 8  # states that there is room for before the first is discovered
@@ -52,6 +53,8 @@ class StateSpace:
         self.restarts = 0  # resets that began another trajectory: no sign that episodes end
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to
+        self.followers: list[CommittedModel] = []  # models with counts of their own over these states and rows
+        self.unknown = self.unknown_until = np.empty(0, dtype=np.int64)
         self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))
 
     @property
@@ -167,7 +170,8 @@ class StateSpace:
         else:
             self.aliased.add(s)
             self.enabled[begin:end] = offered | (taken if first else self.enabled[begin:end])
-        _kernels.touch_many(self._counts, np.arange(begin, end))
+        for counts in self._all_counts():
+            _kernels.touch_many(counts, np.arange(begin, end))
         return True
 
     def offered(self, s: int) -> Sequence[int] | None:
@@ -264,15 +268,23 @@ class StateSpace:
         """Let it be known that a row always leads to s."""
         from gosprl import _kernels
 
-        if len(self._counts.succ) == self._counts.scalars[_kernels.USED]:
-            self.grow(1)
-        counts = self._counts
-        slot = int(counts.scalars[_kernels.USED])
-        counts.start[row], counts.succ[slot], counts.number[slot] = slot, s, 0
-        counts.length[row] = counts.capacity[row] = 1
-        counts.scalars[_kernels.USED] += 1
         self.certain[row] = self.enabled[row] = True
-        _kernels.touch_many(counts, np.array([row]))
+        for model in (self, *self.followers):
+            if len(model._counts.succ) == model._counts.scalars[_kernels.USED]:
+                model.grow(1)
+            counts = model._counts
+            slot = int(counts.scalars[_kernels.USED])
+            counts.start[row], counts.succ[slot], counts.number[slot] = slot, s, 0
+            counts.length[row] = counts.capacity[row] = 1
+            counts.scalars[_kernels.USED] += 1
+            _kernels.touch_many(counts, np.array([row]))
+
+    def follow(self, other: "CommittedModel") -> None:
+        """Let a model have the states and rows of this one, also those to come."""
+        self.followers.append(other)
+
+    def _all_counts(self) -> "list[Counts]":
+        return [self._counts, *(other._counts for other in self.followers)]
 
     def _resize(self, states: int, actions: int) -> None:
         """Make room for more states, and for an action more: everything gets a new place, so this is done rarely."""
@@ -280,6 +292,8 @@ class StateSpace:
         self.rows = old.enlarged(states, actions, self.states.fixed)
         row = self.rows.places(old)
         self._counts = pool.with_more_rows(self._counts, row, len(self.rows))
+        for other in self.followers:
+            other.take_rows(row, len(self.rows))
         enabled, certain = self.rows.state >= self.states.used, np.zeros(len(self.rows), dtype=bool)
         enabled[row], certain[row] = self.enabled, self.certain  # states in use do not offer what is new
         self.enabled, self.certain = enabled, certain

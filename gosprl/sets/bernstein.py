@@ -12,6 +12,7 @@ from gosprl import _checks
 if TYPE_CHECKING:
     from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.intervals import Intervals, _Family, may_grow, row_logarithms, unlimited, with_certain
+from gosprl.sets.unknown import last_first, unknown_of
 
 # of delta, where the number of states is unknown: upper ends, lower ends, the cap on all unseen successors
 SHARES = (0.25, 0.25, 0.5)
@@ -59,8 +60,10 @@ class Bernstein(_Family):
             return with_certain(model, rows, self._unlimited(model, rows))
         ptr, succ, count, _ = model.stored(rows)
         visits = model.visits if rows is None else model.visits[rows]
+        unknown = unknown_of(model, rows)
+        places = visits if unknown is None else visits + unknown
         outcomes = model.num_outcomes or 0  # 0: a closed model, which has candidates instead
-        N = np.maximum(1.0, visits)  # floats, since S A N can exceed the range of int64
+        N = np.maximum(1.0, places)  # floats, since S A N can exceed the range of int64
         if model.closed:
             L = 0.5 * np.log(5 * model.num_candidates / self.delta) + np.log(N)
         else:
@@ -72,12 +75,18 @@ class Bernstein(_Family):
         radius = self.scale * 2 * np.sqrt(p_hat * (1 - p_hat) * np.repeat(L, length) / n)
         radius += np.repeat(each, length)
         lower, upper = np.maximum(p_hat - radius, 0), np.minimum(p_hat + radius, 1)
+        if unknown is not None:
+            most = p_hat + np.repeat(unknown, length) / n
+            radius = self.scale * 2 * np.sqrt(most * (1 - most) * np.repeat(L, length) / n) + np.repeat(each, length)
+            upper = np.minimum(most + radius, 1)
+            hidden = unknown / N
+            each = each + hidden + self.scale * 2 * np.sqrt(hidden * (1 - hidden) * L / N)
         if model.closed:
-            upper[np.repeat(visits == 0, length)] = 1
+            upper[np.repeat(places == 0, length)] = 1
             lower[np.repeat(length == 1, length)] = upper[np.repeat(length == 1, length)] = 1
             zeros = np.zeros(len(N))
             return Intervals(ptr, succ, lower, upper, zeros, zeros)
-        each, total = np.where(visits == 0, 1, np.minimum(each, 1)), np.ones(len(N))
+        each, total = np.where(places == 0, 1, np.minimum(each, 1)), np.ones(len(N))
         if may_grow(model):
             total = np.minimum((outcomes - length) * each, 1)
             each = total.copy()
@@ -90,10 +99,15 @@ class Bernstein(_Family):
         ptr, succ, count, first = model.stored(rows)
         visits = np.array(model.visits if rows is None else model.visits[rows])
         length, log_row = np.diff(ptr), row_logarithms(model, rows)
+        unknown = unknown_of(model, rows)
+        if unknown is not None:
+            visits += unknown
         log_upper, log_lower, log_cap = self._logarithms()
         log_5_d = math.log(5) + np.repeat(log_row, length)
         n = np.repeat(np.maximum(visits, 1).astype(np.float64), length)
         seen = np.maximum(count, 1).astype(np.float64)  # a certain row may have a successor never seen
+        if unknown is not None:
+            seen = seen + np.repeat(unknown, length)
         _, upper = self._ends(seen, n, (log_5_d + log_upper + 3 * np.log(n) - np.log(seen)) / 2)
         since = np.where(first > 0, n - first, 0.0)
         some = since > 0
@@ -105,6 +119,16 @@ class Bernstein(_Family):
         lower = np.minimum(lower, seen / n)
         total = np.empty(len(visits))
         _kernels.unseen_caps(ptr, first, visits, 0, log_row, math.inf, log_cap, float(self.linear), total)
+        if unknown is not None:
+            some = unknown > 0
+            lower[np.repeat(some, length)] = 0.0  # the visits since a first appearance are not known
+            until = last_first(model, rows, ptr, first, visits)
+            N = np.maximum(visits, 1.0)
+            _, one = self._ends(np.ones(len(N)), N, (math.log(5) + log_row + log_upper + 3 * np.log(N)) / 2)
+            for i in np.flatnonzero(some).tolist():
+                row = (int(length[i]), int(unknown[i]), int(visits[i]), int(until[i]))
+                cap = log_row[i] + log_cap
+                total[i] = _kernels.unknown_total(*row, 0, float(one[i]), math.inf, cap, float(self.linear))
         return Intervals(ptr, succ, lower, upper, total.copy(), total)
 
     @property

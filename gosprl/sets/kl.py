@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.intervals import Intervals, _Family, may_grow, row_logarithms, unlimited, with_certain
+from gosprl.sets.unknown import last_first, unknown_of
 
 SHARES = (0.25, 0.05, 0.05, 0.65)  # of delta: ends of intervals, one unseen successor, caps (a) and (b) on all unseen
 UNLIMITED_SHARES = (0.3, 0.7)  # the same without a bound on the number of states: ends, cap (b)
@@ -37,6 +38,15 @@ class KL(_Family):
             _kernels.kl_intervals(
                 *(ptr, count, first, visits, model.num_outcomes or 0, model.closed, log_kl, log_one, log_a, log_b),
                 *(scale, _kl_table(log_kl, scale), lower, upper, each, total),
+            )
+        unknown = unknown_of(model, rows)
+        if unknown is not None:
+            limited = not unlimited(model)
+            log_row = np.zeros(len(visits)) if limited else row_logarithms(model, rows)
+            until = last_first(model, rows, ptr, first, visits + unknown)
+            _kernels.unknown_intervals(
+                *(ptr, count, visits, unknown, until, (model.num_outcomes or 0) if limited else 0, model.closed),
+                *(log_row, log_kl, log_a, log_b, scale, lower, upper, each, total),
             )
         if may_grow(model):
             each = total.copy()

@@ -10,6 +10,7 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.intervals import Confidence, row_logarithms, unlimited
 from gosprl.sets.kl import KL
+from gosprl.sets.unknown import last_first, unknown_of, visits_with_unknown
 
 
 def visits_for_unseen(
@@ -44,9 +45,9 @@ def visits_for_unseen(
     if model.closed:  # no successor is unknown
         return visits
     if isinstance(family, KL):
-        _, _, log_a, log_b = family.logarithms(model)
+        log_kl, _, log_a, log_b = family.logarithms(model)
     elif isinstance(family, Bernstein) and unlimited(model):
-        log_a, log_b = math.inf, family.log_cap
+        log_kl, log_a, log_b = math.inf, math.inf, family.log_cap
     else:
         raise InputError(
             f"unseen: {type(family).__name__} sets have no cap on the mass of unseen successors here; use "
@@ -55,8 +56,14 @@ def visits_for_unseen(
     ptr, _, _, first = model.stored(rows)
     log_row = row_logarithms(model, rows) if unlimited(model) else np.zeros(len(rows))
     out = np.empty(len(rows), dtype=np.int64)
-    _kernels.visits_for_cap(
-        *(ptr, first, visits, 0 if unlimited(model) else model.num_outcomes or 0, log_row, log_a, log_b),
-        *(float(family.linear if isinstance(family, Bernstein) else family.scale), float(x), out),
-    )
+    S = 0 if unlimited(model) else model.num_outcomes or 0
+    scale = float(family.linear if isinstance(family, Bernstein) else family.scale)
+    _kernels.visits_for_cap(ptr, first, visits, S, log_row, log_a, log_b, scale, float(x), out)
+    unknown = unknown_of(model, rows)
+    if unknown is not None:
+        until = last_first(model, rows, ptr, first, visits + unknown)
+        for i in np.flatnonzero((unknown > 0) & (visits > 0)).tolist():
+            m, logs = int(unknown[i]), (log_row[i] + log_kl, log_row[i] + log_a, log_row[i] + log_b)
+            known, places = int(ptr[i + 1] - ptr[i]), int(visits[i]) + m
+            out[i] = visits_with_unknown(known, m, places, int(until[i]), S, logs, scale, x) - m
     return np.where(model.certain[rows], visits, out)

@@ -1,0 +1,133 @@
+"""Sets with unknown places, against all completions: the sets that all n outcomes, in order, would have given."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import gosprl
+from gosprl import _kernels
+from gosprl.model.committed import CommittedModel
+from gosprl.sets import visits_for_unseen
+
+FAMILIES = [gosprl.KL(0.1), gosprl.KL(0.2, 0.5), gosprl.Bernstein(0.1, 0.05), gosprl.Bernstein(0.1, 0.05, 0.02)]
+UNKNOWN = -1
+KINDS = ["numbered", "closed", "discovered", "bounded"]
+
+
+def empty(kind, S=4):
+    if kind in ("numbered", "closed"):
+        return gosprl.EmpiricalModel(S, 1, successors=np.ones((S, S), dtype=bool) if kind == "closed" else None)
+    model = gosprl.EmpiricalModel(None, 1)
+    if kind == "bounded":
+        model.max_states = S
+    for key in range(S):
+        model.locate(key)
+    return model
+
+
+def with_places(kind, outcomes, fill=()):
+    """Return a committed model whose row 0 has these outcomes; those that are `fill`ed came late, in this order."""
+    model = CommittedModel(empty(kind))
+    places = {}
+    for i, s_next in enumerate(outcomes):
+        if s_next == UNKNOWN or i in fill:
+            places[i] = model.add_unknown(0)
+        else:
+            model.update(0, 0, s_next)
+            model.mark_first(0, s_next)
+    for i in fill:
+        model.update(0, 0, outcomes[i])
+        model.fill(0, places[i], outcomes[i])
+    return model
+
+
+def mass_ends(family, model):
+    """Return (lower [S], upper [S], the cap on every set of states) of row 0."""
+    sets, S = family.intervals(model, np.array([0])), 4
+    lower, upper = np.zeros(S), np.full(S, sets.each[0])
+    lower[sets.succ], upper[sets.succ] = sets.lower, sets.upper
+    unseen = [s for s in range(S) if s not in sets.succ.tolist()]
+    return lower, upper, unseen, sets.total[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        [0, UNKNOWN, 0, 1, 0, 0],
+        [UNKNOWN, 0, 0, 0],
+        [0, 0, 0, 0, 0, UNKNOWN],
+        [0, 1, UNKNOWN, UNKNOWN, 2, 0, 0, 0, 0, 0, 0, 0],
+        [UNKNOWN, UNKNOWN],
+        [0, 1, 2, 3, UNKNOWN],
+        [0] * 40 + [UNKNOWN] + [0] * 30,
+    ],
+    ids=str,
+)
+def test_sets_contain_those_of_every_completion(kind, family, outcomes):
+    lower, upper, unseen, total = mass_ends(family, with_places(kind, outcomes))
+    holes = [i for i, s in enumerate(outcomes) if s == UNKNOWN]
+    for values in itertools.product(range(4), repeat=len(holes)):
+        whole = list(outcomes)
+        for i, s in zip(holes, values, strict=True):
+            whole[i] = s
+        full = empty(kind)
+        full.update([0] * len(whole), [0] * len(whole), whole)
+        low, high, hidden, cap = mass_ends(family, full)
+        assert (lower <= low + 1e-12).all()
+        assert (upper >= high - 1e-12).all()
+        # the mass of what no known place showed: what this completion shows of it, and its cap on the rest
+        shown = sum(high[s] for s in unseen if s not in hidden)
+        if unseen and kind != "closed" and isinstance(family, gosprl.KL):
+            assert total >= min(shown + (cap if hidden else 0.0), 1.0) - 1e-12
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 17, 100, 10_000])
+def test_the_end_for_c_visits_is_at_most_c_times_that_for_one(n):
+    for budget in (0.1, 1.0, 5.0, 12.0, 40.0):
+        for c in range(1, min(n, 60) + 1):
+            assert _kernels.kl_upper(float(c), float(n), budget) <= c * _kernels.kl_upper(1.0, float(n), budget) + 1e-12
+            for weight in (0.3, 1.0):
+                end, one = (_kernels.weighted_kl_ends(float(k), float(n), budget, weight)[1] for k in (c, 1))
+                assert end <= c * one + 1e-12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize(
+    ("outcomes", "fill"), [([0, 1, 0, 2, 0, 0, 0], [1]), ([0, 0, 1, 1, 0, 2], [5, 2]), ([3, 0], [0])]
+)
+def test_what_came_late_gives_a_set_that_contains_the_one_in_order(kind, family, outcomes, fill):
+    late = family.intervals(with_places(kind, outcomes, fill), np.array([0]))
+    full = empty(kind)
+    full.update([0] * len(outcomes), [0] * len(outcomes), outcomes)
+    prompt = family.intervals(full, np.array([0]))
+    by_state = np.argsort(late.succ)
+    order = np.argsort(prompt.succ)
+    assert late.succ[by_state].tolist() == prompt.succ[order].tolist()
+    assert (late.lower[by_state] <= prompt.lower[order] + 1e-12).all()
+    assert (late.upper[by_state] >= prompt.upper[order] - 1e-12).all()
+    assert late.total[0] >= prompt.total[0] - 1e-12
+    assert late.each[0] >= prompt.each[0] - 1e-12
+
+
+@pytest.mark.parametrize("kind", ["numbered", "discovered"])
+@pytest.mark.parametrize("x", [0.5, 0.1, 0.01])
+def test_visits_for_unseen_bring_the_cap_down(kind, x):
+    family = gosprl.KL(0.1)
+    outcomes = [0, 0, UNKNOWN, 1, 0]
+    needed = int(visits_for_unseen(with_places(kind, outcomes), family, np.array([0]), x)[0])
+    more = [0] * (needed - 4)
+    assert family.intervals(with_places(kind, outcomes + more), np.array([0])).total[0] <= x
+    if more:
+        assert family.intervals(with_places(kind, outcomes + more[1:]), np.array([0])).total[0] > x
+
+
+def test_an_unknown_place_is_wider_than_leaving_it_out():
+    left_out = with_places("numbered", [0] * 9)
+    unknown = with_places("numbered", [0] * 9 + [UNKNOWN])
+    narrow, wide = (gosprl.KL(0.1).intervals(model, np.array([0])) for model in (left_out, unknown))
+    assert wide.total[0] > narrow.total[0]
+    assert wide.lower[0] < narrow.lower[0]
