@@ -123,7 +123,7 @@ class Collector(AskTell):
         if isinstance(need, Mapping) and model.growing and not given:
             need = {Content().freeze(observation): number for observation, number in need.items()}
         asked = around.requirement(as_requirement(need, model), self.strategy.delta, model)
-        self.record = Record(model, asked, above, rewards)
+        self.record = self._new_record(model, asked, above, rewards)
         self.engine = Engine(self.record, np.random.default_rng(streams[0]), around.steps)
         super().__init__(model, self.record, self.engine)
         self._rows = model.rows  # those that the planner knows
@@ -150,7 +150,7 @@ class Collector(AskTell):
     def model(self) -> EmpiricalModel:
         """The counts so far."""
         self.record.flush()
-        return self._model
+        return self.record.counted.model
 
     @property
     def done(self) -> bool:
@@ -165,7 +165,7 @@ class Collector(AskTell):
 
     @property
     def _finished(self) -> bool:
-        if self.record.need.met:  # before the first state is discovered, nothing is asked of any
+        if self.record.counted.need.met:  # before the first state is discovered, nothing is asked of any
             return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
         return self.given_up is not None or self.record.found is not None
 
@@ -310,9 +310,18 @@ class Collector(AskTell):
         mdp = None if self._system is None else self._system.mdp
         return mdp if mdp is not None and mdp.rows.same(self._model.known_rows) else None
 
+    def _new_record(
+        self, model: EmpiricalModel, asked: Requirement, threshold: float, rewards: tuple[float, float]
+    ) -> Record:
+        return Record(model, asked, threshold, rewards)
+
+    def _positions(self, s: int) -> list[int]:
+        """Return where all walkers are, the one that asks in s."""
+        return [s]
+
     def _begin_planner(self) -> Planner:
         _checks.open_unit("strategy: delta", self.strategy.delta)
-        planner = self.strategy.begin(self._model, self.record.need, self.engine.rng)
+        planner = self.strategy.begin(self.record.counted.model, self.record.need, self.engine.rng)
         if not isinstance(planner, Planner):
             raise InputError(
                 f"strategy: expected {type(self.strategy).__name__}.begin to return a gosprl.strategies.Planner, got "
@@ -371,7 +380,7 @@ class Collector(AskTell):
         assert planner is not None
         assert engine.state is not None
         record.update_need()
-        self._paths.waive_unreachable(engine.state)
+        self._paths.waive_unreachable(self._positions(engine.state))
         if self._finished:
             return False
         if self._model.rows is not self._rows:
@@ -380,12 +389,12 @@ class Collector(AskTell):
         if engine.broken:
             planner.restart()
             engine.broken = False
-        if record.steps >= self._renew_at:
+        if record.begun >= self._renew_at:
             planner = self._renewed(planner)
         if self._waits_for_resets():
-            engine.begin(RandomPlanner(self._model).attempt(engine.state, record.steps + 1))
+            engine.begin(RandomPlanner(self._model).attempt(engine.state, record.begun + 1))
             return True
-        answer = planner.attempt(engine.state, record.steps + 1)
+        answer = planner.attempt(engine.state, record.begun + 1)
         if isinstance(answer, GivenUp):
             self.given_up = GivenUp(_checks.reasons("GivenUp.states", answer.states, self._model.rows.num_states))
             return False
@@ -404,7 +413,7 @@ class Collector(AskTell):
         Every run does that at the same numbers of steps, kept on disk or not: a run that is resumed from there makes
         the same steps as one that was never interrupted.
         """
-        self._renew_at = (self.record.steps // RENEWAL + 1) * RENEWAL
+        self._renew_at = (self.record.begun // RENEWAL + 1) * RENEWAL
         memory, of_requirement = planner.remember(), self.record.need.requirement.remember()
         if memory is None:
             return planner
@@ -497,12 +506,12 @@ class Collector(AskTell):
         """Say to a planner that keeps accounts how far the run is."""
         if self.planner is not None:
             self.record.flush()
-            self.planner.account(self.record.steps, self.record.need.collected, walked=walked)
+            self.planner.account(self.record.begun, self.record.need.collected, walked=walked)
 
     def _why(self, interrupted: bool) -> str:
         if self.record.found is not None:
             return "found"
-        need = self.record.need
+        need = self.record.counted.need
         if need.met:
             return "unreachable" if (need.waived or need.not_offered()) and len(need.unmet()) else "met"
         return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"

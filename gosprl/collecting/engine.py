@@ -130,7 +130,7 @@ class Engine:
         ptr, need = record.model.rows.ptr, record.need
         begin, end = int(ptr[s]), int(ptr[s + 1])
         if attempt.sample and need.unmet_items[s]:
-            i = rules.under_sampled_row(0, end - begin, record.visits_of(begin, end), need.pair[begin:end].tolist())
+            i = rules.under_sampled_row(0, end - begin, *record.visits_and_needs(begin, end))
             if i >= 0:
                 return begin + int(i) if self._offered is None else self._offered_row(begin + int(i))
         if self._rows_of_policy:
@@ -322,7 +322,7 @@ class Engine:
             self.state = before
             raise
         key, actions = answer if isinstance(answer, Start) else (answer, None)
-        key = self._key(key, system, "reset()")
+        key = self.key_of(key, f"the state that {type(system).__name__}.reset() returned")
         self.state = before
         return key, actions
 
@@ -336,14 +336,15 @@ class Engine:
         key, reward, terminated, truncated = outcome[:4]
         if key is CRASH and terminated:
             return Outcome(CRASH, reward, True)
-        key = self._key(key, system, "step()")
+        key = self.key_of(key, f"the state that {type(system).__name__}.step() returned")
         return Outcome(key, reward, bool(terminated), bool(truncated), *outcome[4:])
 
-    def _key(self, key: Any, system: "System", where: str) -> Any:
+    def key_of(self, key: Any, what: str) -> Any:
+        """Return the key of a state that is alive, after checking it; `what` it is, for errors."""
         fixed = self.record.model.states.fixed
         if (fixed == 0 and key is not CRASH) or (type(key) is int and 0 <= key < fixed):
             return key
-        name = f"system: the state that {type(system).__name__}.{where} returned"
+        name = f"system: {what}"
         if key is CRASH:
             raise InputError(f"{name}: expected an observation, or CRASH with terminated=True after a step, got CRASH")
         return _checks.index(name, key, fixed, "a state")

@@ -4,12 +4,16 @@ Only simulated MDPs tell them. States without a path from where the walk is are 
 when a one-way door has closed behind the walk: it is then in another strongly connected component.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gosprl.collecting.record import Record
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.systems import System
+
+NEVER: tuple[frozenset[int], int] = (frozenset(), -1)
 
 
 class Paths:
@@ -18,7 +22,7 @@ class Paths:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._mdp: TabularMDP | None = None  # None: nothing is known, or every state can be reached
-        self._seen = (-1, -1)  # component of the walk and version of the need, when this was last looked at
+        self._seen: tuple[frozenset[int], int] = NEVER  # components of the walks and version of the need, at that time
         self._reachable = np.ones(record.model.rows.num_states, dtype=bool)  # [S] from that component
 
     def look_at(self, system: System) -> NDArray[np.int64] | None:
@@ -31,18 +35,18 @@ class Paths:
     def begin_anew(self) -> None:
         """Ask again of all states: the walk begins elsewhere."""
         self._record.need.reconsider()
-        self._seen = (-1, -1)
+        self._seen = NEVER
 
-    def waive_unreachable(self, s: int) -> None:
-        """Ask no more of states to which no path leads from s."""
-        need, record = self._record.need, self._record
+    def waive_unreachable(self, walkers: Sequence[int]) -> None:
+        """Ask no more of states to which no path leads from where any walker is."""
+        need, record, s = self._record.need, self._record, walkers[0]
         if self._mdp is None:
             return
-        label = int(self._mdp.components()[s])
+        label = frozenset(self._mdp.components()[walkers].tolist())
         if (label, need.version) == self._seen:
             return
         if label != self._seen[0]:
-            self._reachable = self._mdp.reachable(s)
+            self._reachable = np.logical_or.reduce([self._mdp.reachable(state) for state in walkers])
         out = (need.unmet_items[: len(self._reachable)] > 0) & ~self._reachable
         if out.any():
             reason = f"no path from state {record.model.states[s]}"

@@ -63,7 +63,7 @@ class Record:
         rewards: tuple[float, float] = ANY_REWARD,
     ) -> None:
         self.model = model
-        self.need = Need(model, requirement)
+        self.need = self._new_need(model, requirement)
         self.threshold, self.rewards = threshold, rewards
         self.journal: Journal | None = None
         self.found: Found | None = None
@@ -74,6 +74,19 @@ class Record:
         self._fresh: dict[int, int] = {}  # how many of them by row
         self._used = model.states.used
         self.looked_for = False  # whether something was discovered since the last update, and that is needed
+
+    def _new_need(self, model: EmpiricalModel, requirement: Requirement) -> Need:
+        return Need(model, requirement)
+
+    @property
+    def counted(self) -> "Record":
+        """The record of what counts for the result: this one, where there is one walker."""
+        return self
+
+    @property
+    def begun(self) -> int:
+        """Steps so far, those that are not finished included."""
+        return self.steps
 
     def update_need(self) -> None:
         """Let the requirement look at what was recorded."""
@@ -164,14 +177,14 @@ class Record:
     def end_at(self, key: Any) -> int:
         """Return the final state of an observation, added if it is new."""
         final = self.model.final(key)
-        self._take_size()
+        self.take_size()
         return final
 
     def arrive_at(self, key: Any, actions: Sequence[int] | None = None) -> int:
         """Return the live state of an observation, discovered if it is new."""
         self._make_room(actions)
         s = self.model.locate(key, actions)
-        self._take_size()
+        self.take_size()
         if self.journal is not None:
             self.journal.offer(s, actions)
         self.need.take_offered(s)
@@ -193,10 +206,10 @@ class Record:
         if reset >= 0:
             self.pass_by(int(self.model.rows.ptr[reset]), s)
 
-    def pass_by(self, row: int, s_next: int) -> None:
-        """Write a transition that is no step: to the reset, or from there."""
+    def pass_by(self, row: int, s_next: int, reward: float = 0.0) -> None:
+        """Write a transition that is no step: to the reset, or from there; or one whose step is written already."""
         self.model.check(row, s_next)
-        self._note(row, s_next, 0.0)
+        self._note(row, s_next, reward)
 
     def _make_room(self, actions: Sequence[int] | None, row: int = 0) -> int:
         """Have rows for these actions, where their number is not known; return the number that `row` has then."""
@@ -205,11 +218,11 @@ class Record:
             return row
         self.flush()  # rows get other numbers
         model.widen(1 + max(actions))
-        self._take_size()
+        self.take_size()
         s = int(before.state[row])
         return int(model.rows.ptr[s]) + row - int(before.ptr[s])
 
-    def _take_size(self) -> None:
+    def take_size(self) -> None:
         """Let the need have as many states and rows as the model."""
         before, self._used = self._used, self.model.states.used
         if self._used != before:  # the state that stood for what is not discovered is another now
@@ -243,6 +256,10 @@ class Record:
         """Return the same for the rows begin .. end - 1."""
         fresh, visits = self._fresh, self.model.counts.visits[begin:end].tolist()
         return [n + fresh.get(row, 0) for row, n in enumerate(visits, begin)] if fresh else visits
+
+    def visits_and_needs(self, begin: int, end: int) -> tuple[list[int], list[int]]:
+        """Return (visits, samples needed) of the rows begin .. end - 1."""
+        return self.visits_of(begin, end), self.need.pair[begin:end].tolist()
 
     def _note_step(self, row: int, s_next: int, reward: float, flags: int = 0) -> None:
         low, high = self.rewards

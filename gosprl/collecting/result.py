@@ -175,8 +175,8 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
     last
         Whether the collector is not used any more: then its counts are handed over, not copied.
     """
-    record, model = collector.record, collector.model
-    report, need = collector.report(), collector.record.need
+    record, model = collector.record.counted, collector.model
+    report, need = collector.report(), record.need
     kept = model.arrangement()
     shown = model.arranged(kept)
     pair, state, num_states = need.asked()
@@ -259,7 +259,8 @@ def qualified(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirem
 
 def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> NDArray[np.void]:
     """Return the curve, with a last point if the last steps discovered states that have a need."""
-    record, points = collector.record, collector.record.curve
+    record = collector.record.counted
+    points = record.curve
     if num_states > record.need.num_states and (left := len(np.unique(unmet["state"]))) != record.need.unmet_states:
         points = [*points, (record.steps, (num_states - left) / num_states)]
     curve = np.empty(len(points), dtype=[("step", np.int64), ("proportion", np.float64)])
@@ -271,7 +272,7 @@ def _unreachable(
     collector: "Collector", given_up: Mapping[int, str], unmet: NDArray[np.void], kept: Arrangement
 ) -> dict[int, str]:
     """Return the unmet states that were given up, and which test said so."""
-    need, model = collector.record.need, collector.record.model
+    need, model = collector.record.counted.need, collector.record.model
     reasons = {**need.not_offered(), **need.waived, **given_up}
     if collector.given_up is not None:
         reasons.update(collector.given_up.states)

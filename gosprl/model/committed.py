@@ -46,6 +46,11 @@ class CommittedModel(EmpiricalModel):
             raise AttributeError(name)
         return getattr(self._returned, name)
 
+    @property
+    def returned(self) -> EmpiricalModel:
+        """The model of everything that returned."""
+        return self._returned
+
     def copy(self) -> EmpiricalModel:
         """Return a copy that later transitions do not change, with states of its own."""
         return self._alone().copy()

@@ -95,6 +95,11 @@ class EmpiricalModel(StateSpace):
         return model
 
     @property
+    def returned(self) -> "EmpiricalModel":
+        """The model of everything that returned: this one, but for a fleet's committed samples."""
+        return self
+
+    @property
     def counts(self) -> "Counts":
         """The arrays that compiled code counts in."""
         return self._counts

@@ -62,6 +62,11 @@ class Planner(ABC):
         """Whether `attempt` may ever return `GivenUp`."""
         return True
 
+    @property
+    def phase(self) -> int:
+        """What the steps of the last attempt are accounted as; where it changes, all walkers of a fleet plan again."""
+        return 0
+
     def restart(self) -> None:
         """Forget the last attempt: the walk does not continue from its last state, or counts were added."""
 

@@ -133,7 +133,7 @@ class Guarded(Strategy):
         """Make the planner of a run."""
         take_knowledge(model, self.dynamics, self.successors)
         certified = GosprlPlanner(self.certified(), model, need, rng)
-        practical = PracticalPlanner(self.practical(), model, need, rng, certified.reach)
+        practical = PracticalPlanner(self.practical(), model.returned, need, rng, certified.reach)
         return GuardedPlanner(self, model, need, certified, practical)
 
 
@@ -247,6 +247,11 @@ class GuardedPlanner(Planner):
     @property
     def _credit(self) -> float:
         return GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._computed + self.need.credit
+
+    @property
+    def phase(self) -> int:
+        """Whether the last attempt was a certified one."""
+        return self._mode or PRACTICAL
 
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
         """Record the total steps and needed samples so far."""

@@ -125,7 +125,7 @@ class Practical(Strategy):
         """Make the planner of a run."""
         take_knowledge(model, self.dynamics, self.successors)
         reach = None if self.reach is None else Reach(self.reach, self.certified().family(), model, need)
-        return PracticalPlanner(self, model, need, rng, reach)
+        return PracticalPlanner(self, model.returned, need, rng, reach)
 
 
 class PracticalPlanner(Planner):

@@ -1,0 +1,366 @@
+"""FleetCollector: one need, one plan, many walkers.
+
+Events of the executor are taken one after the other. After each, the walker it came from gets its next order, by the
+attempt that it follows; a walker for which nothing is left to do waits. So a run is a function of the sequence of
+events, and of the seed: whoever repeats the sequence repeats the run. With one walker it is the run that
+`Collector.run` makes, bit for bit.
+
+All walkers share the planner, and what it plans for is what is missing and not in flight. Each follows an attempt of
+its own, since plans may cover only the surroundings of one walker. An attempt of another walker ends
+
+- if a sample that is issued gives a state all that it needs: its goals are others now;
+- if the planner changes its phase (`Planner.phase`): its accounts are about all walkers;
+- when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gosprl import _checks
+from gosprl.collecting.collector import Collector
+from gosprl.collecting.engine import Engine, as_number
+from gosprl.collecting.requirements import Requirement
+from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.fleet.lateness import Lateness
+from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
+from gosprl.fleet.record import FleetRecord
+from gosprl.fleet.samples import Sample
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.progress import Progress, interrupts_heard
+from gosprl.strategies.base import UNLIMITED
+from gosprl.systems import System
+
+LOST = {"unknown": None, "state": None, "independent": None}
+
+
+@dataclass(slots=True)
+class Walk:
+    """One walker, as the learner sees it."""
+
+    walker: int
+    engine: Engine
+    order: Order | None = None  # that it works on
+    sample: Sample | None = None  # of that order; None for a reset that is no sample
+    since: float = 0.0  # time at which it was sent
+    is_late: bool = False  # whether nobody counts on the answer any more
+    cut: bool = True  # whether the next reset begins a trajectory, without a transition
+
+
+class FleetCollector(Collector):
+    """Collects what is needed with many walkers.
+
+    Parameters
+    ----------
+    lost
+        What becomes of a sample whose walker is lost or late. "unknown": its outcome may have been any, and confidence
+        sets allow for that. "state": it led to a crash, as a system's own crashes do. "independent": it is left out,
+        which is right only if being lost has nothing to do with the outcome.
+    late
+        When a sample is late: a multiple of the mean duration of a step, or seconds as text, such as "5s"; None: never.
+    deterministic
+        None: events are taken as they come. d: the report of order i is taken when order i + d was issued, so that the
+        run does not depend on time; at most d + 1 orders are in flight.
+    **others
+        As of `Collector`.
+    """
+
+    record: FleetRecord
+
+    def __init__(
+        self,
+        *args: Any,
+        lost: str = "unknown",
+        late: float | str | None = 20,
+        deterministic: int | None = None,
+        **others: Any,
+    ) -> None:
+        self._lost = _checks.choice("lost", lost, LOST)
+        self._lateness = Lateness(late)
+        self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
+        self.walks: dict[int, Walk] = {}
+        super().__init__(*args, **others)
+        if lost == "state" and self._model.resets == "never":
+            raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
+        self._shared = self.engine  # its random numbers are those of all walkers
+        self._issued = 0  # orders
+        self._left = UNLIMITED  # steps that may be issued before all attempts end
+        self._phase = 0
+        self._early: dict[int, Event] = {}  # reports that are not read yet, by order
+        self._read = 0  # orders whose reports were read
+
+    def _new_record(
+        self, model: EmpiricalModel, asked: Requirement, threshold: float, rewards: tuple[float, float]
+    ) -> FleetRecord:
+        return FleetRecord(model, asked, threshold, rewards)
+
+    def _positions(self, s: int) -> list[int]:
+        others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
+        return [s, *(state for state in others if state is not None)]
+
+    def walk_fleet(
+        self,
+        executor: Executor,
+        system: System,
+        max_steps: int | None = None,
+        progress: Any = None,
+    ) -> None:
+        """Let walkers collect until everything is met, and nothing is in flight.
+
+        Parameters
+        ----------
+        executor
+            Carries orders and reports.
+        system
+            One copy of what is walked, which is not stepped: it says what is known of the dynamics.
+        max_steps, progress
+            As in `Collector.run`.
+        """
+        budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
+        record = self.record
+        self._shared.components = self._paths.look_at(system)
+        self._given = self._system = system
+        last = record.steps + record.quits + min(budget, UNLIMITED - record.steps - record.quits)
+        with Progress(progress, self) as report, interrupts_heard(self._shared):
+            try:
+                self._stop = ""
+                executor.open()
+                while not self._is_over(last):
+                    for event in self._in_order(executor.receive(self._patience_left(executor))):
+                        self._take(event, executor, last)
+                    self._give_up_late(executor, last)
+                    report()
+                report(last=True)
+                self._stop = self._why(self._shared.interrupted)
+                self.report()
+            except KeyboardInterrupt:
+                self._stop, self.is_torn = "interrupted", True
+            except Exception as error:
+                if isinstance(error, InputError) and record.steps == 0:
+                    raise
+                self._stop = "failed"
+                why = str(error) or type(error).__name__
+                raise CollectionError(f"the run failed after {record.steps} steps: {why}", self.result()) from error
+            finally:
+                executor.close()
+
+    def _is_over(self, last: int) -> bool:
+        """Whether nothing is in flight, and nothing more will be issued."""
+        if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
+            return False
+        return self._stops(last)
+
+    def _stops(self, last: int) -> bool:
+        record = self.record
+        return self._shared.interrupted or self._finished or record.begun + record.quits >= last
+
+    def _patience_left(self, executor: Executor) -> float | None:
+        """Return the seconds until the next sample is late; None: wait as long as it takes."""
+        open_since = [walk.since for walk in self.walks.values() if walk.order is not None and not walk.is_late]
+        limit = self._lateness.limit
+        if not open_since or limit == math.inf:
+            return None if open_since or self.walks else None
+        return max(0.0, min(open_since) + limit - executor.now())
+
+    def _in_order(self, events: list[Event]) -> list[Event]:
+        """Return the events that are to be taken now, in this order."""
+        if self._depth is None:
+            return events
+        out: list[Event] = []
+        for event in events:
+            if isinstance(event, Report):
+                self._early[event.number] = event
+            else:
+                out.append(event)
+        return out
+
+    def _take(self, event: Event, executor: Executor, last: int) -> None:
+        if isinstance(event, Joined):
+            engine = Engine(self.record, self._shared.rng, self._shared.horizon)
+            engine.components = self._shared.components
+            self.walks[event.walker] = Walk(event.walker, engine)
+        elif isinstance(event, Lost):
+            self._lose(event.walker)
+        elif not self._report(event, executor):
+            executor.dismiss(event.walker)
+            self._lose(event.walker)
+        self._send_orders(executor, last)
+
+    def _lose(self, walker: int) -> None:
+        """Go on without a walker; the sample that it worked on is given up."""
+        walk = self.walks.pop(walker, None)
+        if walk is not None and walk.sample is not None and not walk.is_late:
+            self.record.give_up(walk.sample, self._lost)
+            self._end_attempts()
+
+    def _report(self, report: Report, executor: Executor) -> bool:
+        """Write what a walker reports; False if it is not an answer to what it was asked."""
+        walk = self.walks.get(report.walker)
+        if walk is None:
+            return True  # it was dismissed, and nobody listens
+        order = walk.order
+        if order is None or order.number != report.number:
+            return False
+        self._lateness.note(executor.now() - walk.since, counts=order.action != RESET)
+        try:
+            key = self._shared_key(report)
+        except GosprlError:
+            return False
+        walk.order, self.engine = None, walk.engine
+        if walk.is_late:
+            self._report_late(walk, report, key)
+        elif order.action == RESET:
+            self._report_reset(walk, report, key)
+        else:
+            self._report_step(walk, report, key)
+        walk.sample = None
+        self.record.flush()
+        self._update_if_met()
+        return True
+
+    def _shared_key(self, report: Report) -> Any:
+        return report.key if report.terminated else self._shared.key_of(report.key, "the state that a walker reported")
+
+    def _report_reset(self, walk: Walk, report: Report, key: Any) -> None:
+        engine, record = walk.engine, self.record
+        record.returning = walk.sample
+        if walk.cut:
+            engine.start(key, report.actions, by_reset=True)
+            record.resets += self._start is not None
+            if self._start is None:
+                self._start = engine.state
+                record.update_need()
+        else:
+            engine.reset(key, report.actions)
+        record.returning, walk.cut = None, False
+
+    def _report_step(self, walk: Walk, report: Report, key: Any) -> None:
+        engine, sample = walk.engine, walk.sample
+        assert sample is not None
+        self.record.returning = sample
+        cut_off = not report.terminated and (report.truncated or engine.age + 1 >= engine.horizon)
+        engine.arrive(sample.row, key, as_number(report.reward), report.terminated, report.actions, cut_off)
+        self.record.returning = None
+        if cut_off:
+            engine.break_off()
+            engine.state, walk.cut = None, True
+
+    def _report_late(self, walk: Walk, report: Report, key: Any) -> None:
+        """Write what came late, and let the walker go on from there."""
+        walk.is_late, engine, sample = False, walk.engine, walk.sample
+        if sample is not None and sample.is_unknown and self._lost == "unknown":
+            if sample.is_step:
+                self.record.fill(sample, key, as_number(report.reward), report.terminated, report.actions)
+            else:
+                self.record.returning = sample
+                self.record.reset(self.record.arrive_at(key, report.actions))
+            self.record.returning = None
+        if report.terminated or report.truncated:
+            engine.state, walk.cut = None, True
+        else:
+            engine.start(key, report.actions)
+            walk.cut = False
+        self._end_attempts()
+
+    def _give_up_late(self, executor: Executor, last: int) -> None:
+        """Count no more on samples that take too long; their walkers may still report."""
+        limit = self._lateness.limit
+        if limit == math.inf:
+            return
+        now, given_up = executor.now(), False
+        for walk in self.walks.values():
+            if walk.order is not None and not walk.is_late and now - walk.since >= limit:
+                walk.is_late = given_up = True
+                walk.engine.break_off()
+                walk.engine.state = None
+                if walk.sample is not None:
+                    self.record.give_up(walk.sample, self._lost)
+        if given_up:
+            self._end_attempts()
+            self._send_orders(executor, last)
+
+    def _end_attempts(self, but: Engine | None = None) -> None:
+        """Let all walkers but one ask for a new attempt before their next step."""
+        for walk in self.walks.values():
+            if walk.engine is not but:
+                walk.engine.end()
+
+    def _send_orders(self, executor: Executor, last: int) -> None:
+        """Give an order to every walker that has none, as long as there is something to do."""
+        while True:
+            for walk in self.walks.values():
+                if walk.order is None:
+                    self._order(walk, executor, last)
+            event = self._early.pop(self._read, None) if self._may_read() else None
+            if event is None:
+                return
+            self._read += 1
+            assert isinstance(event, Report)
+            if not self._report(event, executor):
+                executor.dismiss(event.walker)
+                self._lose(event.walker)
+
+    def _may_read(self) -> bool:
+        """Whether the next report in the order of issue may be read: enough later orders are out, or none can be."""
+        if self._depth is None:
+            return False
+        return self._issued > self._read
+
+    def _order(self, walk: Walk, executor: Executor, last: int) -> None:
+        if self._depth is not None and self._issued - self._read > self._depth:
+            return
+        action, row = self._next_action(walk, last)
+        if action is None:
+            return
+        walk.order = Order(self._issued, walk.walker, action)
+        self._issued += 1
+        walk.sample = None
+        if row >= 0:
+            walk.sample, settled = self.record.issue(walk.order.number, row)
+            if settled:
+                self._end_attempts(walk.engine)
+        if action != RESET:
+            self._left -= 1
+            if self._left <= 0:
+                self._end_attempts(walk.engine)
+        walk.since = executor.now()
+        executor.send(walk.order)
+
+    def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
+        """Return (the action that a walker takes next, the row that it samples); None: nothing, for now."""
+        engine, record, model = walk.engine, self.record, self._model
+        reset_row = int(model.rows.ptr[model.states.reset]) if model.states.reset >= 0 else -1
+        if engine.state is None:
+            return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
+        self.engine = engine
+        while not self._stops(last) and not (record.need.met and self._in_flight()):
+            if engine.attempt is None and not self._new_attempt():
+                continue
+            if engine.at_reset:
+                return RESET, reset_row
+            row = engine.choose()
+            if row < 0:
+                continue
+            if model.certain[row]:
+                engine.quit_episode(row)
+                continue
+            return int(model.rows.action[row]), row
+        return None, -1
+
+    def _in_flight(self) -> bool:
+        return any(walk.order is not None and not walk.is_late for walk in self.walks.values())
+
+    def _new_attempt(self) -> bool:
+        if not super()._new_attempt():
+            return False
+        engine, planner = self.engine, self.planner
+        assert engine.attempt is not None
+        assert planner is not None
+        self._left = engine.attempt.horizon
+        if planner.phase != self._phase:
+            self._phase = planner.phase
+            self._end_attempts(engine)
+        if len(self.walks) > 1:  # the next plan may overwrite these arrays
+            attempt = engine.attempt
+            engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
+        return True

@@ -1,0 +1,51 @@
+"""When a sample is late: after a multiple of the mean duration of a step, or after a fixed time."""
+
+import math
+import re
+
+from gosprl import _checks
+from gosprl.errors import InputError
+
+FEW = 8  # durations below which there is no mean to go by
+LEAST = 0.05  # seconds: below that, a pause of the operating system would make samples late
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)")
+UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class Lateness:
+    """Decides when nobody counts on an answer any more.
+
+    Parameters
+    ----------
+    late
+        A multiple of the mean duration so far; a time such as "5s", "300ms" or "2min"; None: never.
+    """
+
+    def __init__(self, late: float | str | None) -> None:
+        self._fixed = self._times = math.inf
+        self._sum, self._number = 0.0, 0
+        if isinstance(late, str):
+            self._fixed = _seconds(late)
+        elif late is not None:
+            self._times = _checks.positive("late", late)
+
+    @property
+    def limit(self) -> float:
+        """The seconds after which a sample is late; inf: never."""
+        if self._times == math.inf or self._number < FEW:
+            return self._fixed
+        return max(LEAST, self._times * self._sum / self._number)
+
+    def note(self, seconds: float, *, counts: bool = True) -> None:
+        """Take in how long an order took; `counts`: whether it is a step."""
+        if counts:
+            self._sum, self._number = self._sum + seconds, self._number + 1
+
+
+def _seconds(text: str) -> float:
+    found = _SECONDS.fullmatch(text.strip())
+    if found is None or float(found[1]) == 0:
+        raise InputError(
+            f"late: expected a multiple of the mean step, a time such as '5s', '300ms' or '2min', or None, got {text!r}"
+        )
+    return float(found[1]) * UNITS[found[2]]

@@ -1,0 +1,201 @@
+"""The need of a fleet: what is in flight counts as if it were there, so that nothing is collected twice.
+
+There are two views of one requirement. That of the committed samples decides what is met; adaptive requirements are
+evaluated on it. That of the planners (`FleetNeed`) counts everything that returned, and asks for as many samples less
+as are in flight.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.collecting.need import Need
+from gosprl.collecting.record import Record
+from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.rules import VERSION
+from gosprl.model.empirical import EmpiricalModel
+
+
+class Heard(Requirement):
+    """A requirement that remembers what its last update changed."""
+
+    def __init__(self, inner: Requirement) -> None:
+        self.inner, self.of_discovered = inner, inner.of_discovered
+        self.changed: NDArray[np.int64] | None = None
+
+    @property
+    def pair(self) -> NDArray[np.int64]:  # type: ignore[override]
+        """[R] samples needed of each row."""
+        return self.inner.pair
+
+    @property
+    def state(self) -> NDArray[np.int64]:  # type: ignore[override]
+        """[S] samples needed of each state."""
+        return self.inner.state
+
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Let the requirement look at the committed samples."""
+        self.changed = self.inner.update(model, rows)
+        return self.changed
+
+    def remember(self) -> dict[str, Any] | None:
+        """Return what the requirement remembers."""
+        return self.inner.remember()
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Let the requirement recall."""
+        self.inner.recall(memory)
+
+    def resize(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        """Take over the model's number of states and rows."""
+        self.inner.resize(model, rows)
+
+    def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """(`pair`, `state`, `num_states`) as a result reports them."""
+        return self.inner.as_of_now(model)
+
+    def num_states(self, model: EmpiricalModel) -> int:
+        """Return the number of states that the requirement speaks of."""
+        return self.inner.num_states(model)
+
+
+class Mirrored(Heard):
+    """The same needs, evaluated on the committed samples, for planners that count everything returned."""
+
+    def __init__(self, committed: Record, heard: Heard) -> None:
+        super().__init__(heard)
+        self._committed, self._heard = committed, heard
+
+    def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Let the requirement look at the committed samples; what changed there changed here."""
+        self._committed.update_need()
+        return self._heard.changed
+
+    def resize(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> None:
+        """Nothing to do: the other view has done it."""
+
+    def as_of_now(self, model: EmpiricalModel) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """(`pair`, `state`, `num_states`) as a result reports them."""
+        return self.inner.as_of_now(self._committed.model)
+
+    def num_states(self, model: EmpiricalModel) -> int:
+        """Return the number of states that the requirement speaks of."""
+        return self.inner.num_states(self._committed.model)
+
+
+class FleetNeed(Need):
+    """What is missing, and not in flight.
+
+    Parameters
+    ----------
+    model
+        The counts of everything returned.
+    requirement
+        What is needed.
+    counted
+        The view of the committed samples: what is waived here is waived there.
+    """
+
+    def __init__(self, model: EmpiricalModel, requirement: Requirement, counted: Need) -> None:
+        super().__init__(model, requirement)
+        self.counted = counted
+        self.in_flight: dict[int, int] = {}  # row -> samples
+        self._asked: dict[int, int] = {}  # row in flight -> samples needed
+        self._of_state: dict[int, list[int]] = {}  # state with samples in flight -> how many, and samples needed
+        self._one = np.zeros(1, dtype=np.int64)
+
+    def reserve(self, row: int) -> bool:
+        """Ask for one sample less of a row: it is in flight. Whether its state has all that it needs by that."""
+        number, ledger = self.in_flight.get(row, 0), self.ledger
+        if not number:
+            self._asked[row] = int(ledger.pair[row])
+        self.in_flight[row] = number + 1
+        ledger.pair[row] = max(0, self._asked[row] - number - 1)
+        s = int(ledger.row_state[row])
+        if self.of_states:
+            of_state = self._of_state.setdefault(s, [0, int(ledger.state[s])])
+            of_state[0] += 1
+            ledger.state[s] = max(0, of_state[1] - of_state[0])
+        was = bool(ledger.unmet_items[s])
+        self._recount_quietly(s)
+        return was and not ledger.unmet_items[s]
+
+    def release(self, row: int) -> None:
+        """Ask for one sample more of a row: one that was in flight is counted from now on, or lost."""
+        number, ledger = self.in_flight[row] - 1, self.ledger
+        ledger.pair[row] = max(0, self._asked[row] - number)
+        if number:
+            self.in_flight[row] = number
+        else:
+            del self.in_flight[row], self._asked[row]
+        s = int(ledger.row_state[row])
+        of_state = self._of_state.get(s)
+        if of_state is not None:
+            of_state[0] -= 1
+            ledger.state[s] = max(0, of_state[1] - of_state[0])
+            if not of_state[0]:
+                del self._of_state[s]
+        self._recount_quietly(s)
+
+    def _recount_quietly(self, s: int) -> None:
+        """Count what is missing; the version is for changes of the requirement."""
+        version = self.ledger.totals[VERSION]
+        self._one[0] = s
+        self._recount(self._one)
+        self.ledger.totals[VERSION] = version
+
+    @contextmanager
+    def _nothing_in_flight(self) -> Iterator[None]:
+        """Show the whole need, while it is changed."""
+        rows = [row for row, number in self.in_flight.items() for _ in range(number)]
+        for row in rows:
+            self.release(row)
+        yield
+        for row in rows:
+            self.reserve(row)
+
+    def renumber(self, row: NDArray[np.int64]) -> None:
+        """Let the rows in flight have the numbers that `row` [R] has for them; call it before `resize`."""
+        self.in_flight = {int(row[r]): number for r, number in self.in_flight.items()}
+        self._asked = {int(row[r]): number for r, number in self._asked.items()}
+
+    def taken(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return what was asked for at the last update, what is in flight and waived states included."""
+        pair, state = super().taken()
+        if self._exact is None and self.in_flight:
+            pair, state = pair.copy(), state.copy()
+            pair[list(self._asked)] = list(self._asked.values())
+            for s, (_, asked) in self._of_state.items():
+                state[s] = asked
+        return pair, state
+
+    def _take(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
+        with self._nothing_in_flight():
+            super()._take(pair, state)
+
+    def _take_some(self, rows: NDArray[np.int64]) -> None:
+        with self._nothing_in_flight():
+            super()._take_some(rows)
+
+    def waive(self, states: Mapping[int, str]) -> None:
+        """Ask nothing of these states any more, in both views."""
+        super().waive(states)
+        self.counted.waive(states)
+
+    def move_waiver(self, before: int, now: int) -> None:
+        """Let `now` stand for what is not discovered, in both views."""
+        super().move_waiver(before, now)
+        self.counted.move_waiver(before, now)
+
+    def reconsider(self) -> None:
+        """Waive nothing any more, in both views."""
+        super().reconsider()
+        self.counted.reconsider()
+
+    def take_offered(self, s: int) -> None:
+        """Ask for nothing that a state does not offer, in both views."""
+        super().take_offered(s)
+        self.counted.take_offered(s)

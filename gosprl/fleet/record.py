@@ -1,0 +1,180 @@
+"""FleetRecord: the one writer of what happens in the run of a fleet.
+
+It counts twice. Everything that returned is counted at once, for the practical plan and for what is in flight. What is
+committed is counted in the order of issue, in a record of its own (`committed`): confidence sets, adaptive requirements
+and "met" read that one. When nothing is in flight, both have the same counts.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.collecting.record import ANY_REWARD, Record
+from gosprl.collecting.requirements import Requirement
+from gosprl.fleet.need import FleetNeed, Heard, Mirrored
+from gosprl.fleet.samples import Queues, Result, Sample
+from gosprl.model.committed import CommittedModel
+from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
+
+
+class FleetRecord(Record):
+    """Counts and need of the run of a fleet.
+
+    Parameters
+    ----------
+    model, requirement, threshold, rewards
+        As of `Record`; the model has everything that returned.
+
+    Attributes
+    ----------
+    committed
+        Record of the committed samples.
+    returning
+        The sample whose outcome the next event is; None: none was issued for it.
+    in_flight
+        Steps whose outcome is waited for.
+    lost
+        Samples that were given up: late, or their walker is gone.
+    """
+
+    need: FleetNeed
+
+    def __init__(
+        self,
+        model: EmpiricalModel,
+        requirement: Requirement,
+        threshold: float = math.inf,
+        rewards: tuple[float, float] = ANY_REWARD,
+    ) -> None:
+        self._heard = Heard(requirement)
+        self.counts = CommittedModel(model)
+        self.committed = Record(self.counts, self._heard, rewards=rewards)
+        super().__init__(model, Mirrored(self.committed, self._heard), threshold, rewards)
+        self._queues = Queues()
+        self._known = model.rows  # those that the samples' rows are numbers of
+        self.returning: Sample | None = None
+        self.in_flight = 0
+        self.lost = 0
+
+    def _new_need(self, model: EmpiricalModel, requirement: Requirement) -> FleetNeed:
+        return FleetNeed(model, requirement, self.committed.need)
+
+    @property
+    def counted(self) -> Record:
+        """The record of what counts for the result: the committed samples."""
+        counted = self.committed
+        counted.steps, counted.resets, counted.quits, counted.found = self.steps, self.resets, self.quits, self.found
+        counted.flush()
+        return counted
+
+    @property
+    def begun(self) -> int:
+        """Steps so far, those in flight included."""
+        return self.steps + self.in_flight
+
+    @property
+    def waiting(self) -> int:
+        """Samples that have returned, and wait for earlier ones of their row."""
+        return self._queues.waiting
+
+    def issue(self, number: int, row: int) -> tuple[Sample, bool]:
+        """Write that a sample of a row is ordered; the sample, and whether its state has all it needs by that."""
+        is_step = not self.model.terminal[self.model.rows.state[row]]
+        sample = self._queues.issue(number, row, is_step)
+        self.in_flight += is_step
+        return sample, self.need.reserve(row)
+
+    def give_up(self, sample: Sample, how: str) -> None:
+        """Write that the outcome of a sample will not come in time.
+
+        Parameters
+        ----------
+        how
+            "unknown": its place stays, without an outcome. "state": it led to a crash. "independent": losing it had
+            nothing to do with the outcome, so it never was there.
+        """
+        self.lost += 1
+        if how == "state" and sample.is_step:
+            self.returning = sample
+            self._end(sample.row, CRASH, 0.0)
+            return
+        self._land(sample)
+        self.steps += sample.is_step
+        sample.is_unknown = True
+        if how == "independent":
+            self._queues.drop(sample)
+        self._commit(sample.row)
+
+    def _land(self, sample: Sample) -> None:
+        """Let a sample be in flight no more."""
+        self.in_flight -= sample.is_step
+        self.need.release(sample.row)
+
+    def fill(self, sample: Sample, key: Any, reward: float, terminated: bool, actions: Any) -> int:
+        """Write the outcome of a sample that was given up as unknown, and return the state it led to."""
+        self.returning = sample
+        self.steps -= 1  # it was counted when it was given up
+        return self.step(sample.row, key, reward, terminated, actions)
+
+    def _note(self, row: int, s_next: int, reward: float) -> None:
+        sample, self.returning = self.returning, None
+        if sample is None or self.model.certain[row]:
+            super()._note(row, s_next, reward)
+            self.flush()
+            self._count_committed(row, s_next, reward)
+            self.returning = sample
+            return
+        if not sample.is_unknown:
+            self._land(sample)
+        super()._note(row, s_next, reward)
+        self.flush()
+        sample.outcome, sample.is_unknown = Result(s_next, reward), False
+        if sample.place:
+            self._count_committed(row, s_next, reward)
+            self.committed.flush()
+            self.counts.fill(row, sample.place, s_next)
+        else:
+            self._commit(row)
+
+    def _commit(self, row: int) -> None:
+        """Commit the samples of a row that nothing stands before any more."""
+        for sample in self._queues.settled(row):
+            if sample.outcome is None:
+                self.committed.flush()
+                sample.place = self.counts.add_unknown(row)
+            else:
+                self._count_committed(row, *sample.outcome)
+
+    def _count_committed(self, row: int, s_next: int, reward: float) -> None:
+        self.committed.steps = self.steps
+        self.committed.pass_by(row, s_next, reward)
+        if self.counts.unknown[row]:
+            self.committed.flush()
+            self.counts.mark_first(row, s_next)
+
+    def visits_and_needs(self, begin: int, end: int) -> tuple[list[int], list[int]]:
+        """Return (visits, samples needed) of the rows begin .. end - 1, where what is in flight counts as a visit."""
+        visits, needed = super().visits_and_needs(begin, end)
+        for row, number in self.need.in_flight.items():
+            if begin <= row < end:
+                visits[row - begin] += number
+                needed[row - begin] += number
+        return visits, needed
+
+    def take_size(self) -> None:
+        """Let both needs have as many states and rows as the model."""
+        if self.model.rows is not self._known:
+            row = self.model.rows.places(self._known)
+            self._known = self.model.rows
+            self._renumber(row)
+        self.committed.take_size()
+        super().take_size()
+
+    def _renumber(self, row: NDArray[np.int64]) -> None:
+        if not np.array_equal(row, np.arange(len(row))):
+            self.flush()
+            self._queues.renumber(row)
+            self.need.renumber(row)
