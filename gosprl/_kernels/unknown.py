@@ -72,10 +72,7 @@ def unknown_intervals(
                 upper[j] = kl_upper(float(k + m), float(n), budget)
         if closed:
             continue
-        if weight > 0:
-            one = weighted_kl_ends(1.0, float(n), budget, weight)[1]
-        else:
-            one = kl_upper(1.0, float(n), budget)
+        one = weighted_kl_ends(1.0, float(n), budget, weight)[1] if weight > 0 else kl_upper(1.0, float(n), budget)
         known = end - begin if visits[r] > 0 else visits[r]  # of an open row, every stored successor was seen
         total[r] = unknown_total(known, m, n, until[r], S, one, log_row[r] + log_a, log_row[r] + log_b, scale)
         each[r] = total[r] if weight > 0 else min(kl_upper(float(m), float(n), budget), total[r])

@@ -75,7 +75,8 @@ class FleetCollector(Collector):
         deterministic: int | None = None,
         **others: Any,
     ) -> None:
-        self._lost = _checks.choice("lost", lost, LOST)
+        _checks.choice("lost", lost, LOST)
+        self._lost = lost
         self._lateness = Lateness(late)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
@@ -159,7 +160,7 @@ class FleetCollector(Collector):
         open_since = [walk.since for walk in self.walks.values() if walk.order is not None and not walk.is_late]
         limit = self._lateness.limit
         if not open_since or limit == math.inf:
-            return None if open_since or self.walks else None
+            return None
         return max(0.0, min(open_since) + limit - executor.now())
 
     def _in_order(self, events: list[Event]) -> list[Event]:
@@ -351,9 +352,12 @@ class FleetCollector(Collector):
         return any(walk.order is not None and not walk.is_late for walk in self.walks.values())
 
     def _new_attempt(self) -> bool:
+        engine, planner = self.engine, self.planner
+        if planner is not None and engine.state is not None:
+            planner.place_walkers(self._positions(engine.state))
         if not super()._new_attempt():
             return False
-        engine, planner = self.engine, self.planner
+        planner = self.planner
         assert engine.attempt is not None
         assert planner is not None
         self._left = engine.attempt.horizon

@@ -29,6 +29,7 @@ PARTS strong components, a set of states without entry from outside must be able
 infeasible programs are not detected; their potentials decrease without bound as steps are made.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +111,7 @@ def solve_model(
     model: EmpiricalModel,
     pair: NDArray[np.int64],
     state: NDArray[np.int64],
-    start: int,
+    start: int | Sequence[int],
     escape: Floats | None,
     pseudo: float = 0.0,
     basis: Any = None,

@@ -11,6 +11,7 @@ step loses what c(s, a) + p v - v(s) says (`gosprl.strategies.practical`).
 Where the dynamics are only estimated, a row may have some mass that goes wherever the program likes best: `escape`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,12 +133,12 @@ def solve_model(
     model: EmpiricalModel,
     pair: NDArray[np.int64],
     state: NDArray[np.int64],
-    start: int,
+    start: int | Sequence[int],
     escape: NDArray[np.float64] | None,
     pseudo: float = 0.0,
     basis: Any = None,
 ) -> Flow:
-    """Return the program for the frequencies seen, from state `start`; resets cost nothing.
+    """Return the program for the frequencies seen, from state `start`, or those of several walks; resets cost nothing.
 
     What does not escape goes where it went before, with `pseudo` samples more for each stored successor.
     """
@@ -146,7 +147,7 @@ def solve_model(
 
 
 def program_of_model(
-    model: EmpiricalModel, start: int, escape: NDArray[np.float64] | None, pseudo: float
+    model: EmpiricalModel, start: int | Sequence[int], escape: NDArray[np.float64] | None, pseudo: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return (ptr, succ, prob, cost, law) of the program for the frequencies seen, as `solve` takes them."""
     ptr, succ, count, _ = model.stored(None)
@@ -155,7 +156,7 @@ def program_of_model(
     visits = np.maximum(model.visits + pseudo * number, 1.0 if pseudo == 0 else pseudo)
     prob = np.repeat(kept, number) * (count + pseudo) / np.repeat(visits, number)
     law = np.zeros(model.rows.num_states)
-    law[start] = 1.0
+    np.add.at(law, start, 1.0)
     return ptr, succ, prob, model.costs(), law
 
 

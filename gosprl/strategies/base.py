@@ -5,7 +5,7 @@ For each run it makes a `Planner` (`begin`), which has the state of that run.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +66,9 @@ class Planner(ABC):
     def phase(self) -> int:
         """What the steps of the last attempt are accounted as; where it changes, all walkers of a fleet plan again."""
         return 0
+
+    def place_walkers(self, states: Sequence[int]) -> None:
+        """Take in where all walkers of a fleet are, the one that asks first; called before `attempt`."""
 
     def restart(self) -> None:
         """Forget the last attempt: the walk does not continue from its last state, or counts were added."""

@@ -24,7 +24,7 @@ constant factor. Practical samples can only narrow the sets that certified attem
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -247,6 +247,10 @@ class GuardedPlanner(Planner):
     @property
     def _credit(self) -> float:
         return GIFT * self._patience + (SAMPLE + 1) * self._counted[1] + self._computed + self.need.credit
+
+    def place_walkers(self, states: Sequence[int]) -> None:
+        """Take in where all walkers of a fleet are."""
+        self.practical.place_walkers(states)
 
     @property
     def phase(self) -> int:

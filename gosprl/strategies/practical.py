@@ -21,7 +21,7 @@ needed sample much earlier than now, it is wrong, and paths are planned in the s
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -198,6 +198,10 @@ class PracticalPlanner(Planner):
             self._reach.recall(memory["reach"])
         if self._prior is not None:
             self._prior.recall(memory["prior"])
+
+    def place_walkers(self, states: Sequence[int]) -> None:
+        """Take in where all walkers of a fleet are: the program of prices begins there."""
+        self._prices.walkers = states
 
     @property
     def may_give_up(self) -> bool:

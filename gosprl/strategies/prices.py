@@ -18,7 +18,7 @@ unknown dynamics that did not pay in trials, so it has to be asked for.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -57,11 +57,14 @@ class Prices:
     ----------
     programs
         Solved so far.
+    walkers
+        The states that all walkers of a fleet are in; empty: there is one, and the caller says where.
     """
 
     def __init__(self, model: EmpiricalModel, need: Need, use: bool | None, dynamics: TabularMDP | None) -> None:
         self._model, self._need, self._use, self._dynamics = model, need, use, dynamics
         self.programs, self.warned = 0, False
+        self.walkers: Sequence[int] = ()
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
         self._solved = 0  # time at which the program was last solved
         self._potential: NDArray[np.float64] | None = None
@@ -121,6 +124,7 @@ class Prices:
     def _solve(self, s: int, unseen: Callable[[], NDArray[np.float64]], steps: float) -> Flow:
         """Solve the program; with many states, as well as the work allowed for `steps` steps of the walk can."""
         model, need, mdp = self._model, self._need, self._dynamics
+        starts = self.walkers or [s]
         pair = np.where(model.enabled, np.maximum(need.pair - model.visits, 0), 0)
         state = np.maximum(need.state - need.state_visits, 0)
         of_mdp: Callable[..., Flow] = solve
@@ -129,9 +133,9 @@ class Prices:
             of_mdp = partial(approximate.solve, work=WORK * steps)
             of_model = partial(approximate.solve_model, work=WORK * steps)
         if mdp is not None:
-            law = (np.arange(model.rows.num_states) == s).astype(float)
+            law = np.bincount(starts, minlength=model.rows.num_states).astype(float)
             return of_mdp(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, model.costs(), pair, state, law, basis=self._basis)
         if model.closed:
-            return of_model(model, pair, state, s, None, PSEUDO, self._basis)
+            return of_model(model, pair, state, starts, None, PSEUDO, self._basis)
         escape = np.where(model.enabled, unseen(), 0.0)
-        return of_model(model, pair, state, s, escape, basis=self._basis)
+        return of_model(model, pair, state, starts, escape, basis=self._basis)
