@@ -7,6 +7,7 @@ Seeds: walker w draws from child w of the stream that `gosprl.collect` gives to 
 itself. A fleet of one walker therefore sees the same system, number by number.
 """
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from gosprl.model.states import CRASH
 from gosprl.systems import System, as_system
 
 LONGEST_REASON = 300  # characters
+LISTED = 100  # action values up to which a description lists them
 SHOWN_VALUES = 20  # actions that an error lists
 Entropy = int | Sequence[int] | None
 Facts = dict[str, Any]
@@ -81,7 +83,8 @@ class Walker:
         for thing in (self._system, getattr(self._system, "system", None)):
             close = getattr(thing, "close", None)
             if callable(close):
-                close()
+                with contextlib.suppress(Exception):  # nobody waits for it any more
+                    close()
                 return
 
     def _key(self, key: Any) -> Any:
@@ -127,15 +130,16 @@ def describe(system: System) -> Facts:
             "what it offers differently. Give the list, and what a state offers in info['action_mask']"
         )
     rows, fixed = model.rows, model.states.fixed
-    values = list(model.actions)
+    values: Any = list(model.actions)
+    values = [f"{value!r:.80}" for value in values] if values != list(range(len(values))) else None
     space = getattr(getattr(system, "system", None), "observation_space", None)
     return {
         "states": fixed or None,
         "first": system.first_observation,
         "space": None if space is None else " ".join(str(space).split()),
         "actions": rows.num_actions,
-        "values": [f"{value!r:.80}" for value in values] if values != list(range(len(values))) else None,
-        "pairs": hashlib.sha256(rows.ptr.tobytes() + rows.action.tobytes()).hexdigest()[:16] if fixed else None,
+        "values": values if values is None or len(values) <= LISTED else _digest(repr(values).encode()),
+        "pairs": _digest(rows.ptr.tobytes() + rows.action.tobytes()) if fixed else None,
     }
 
 
@@ -175,6 +179,10 @@ def _outcome(outcome: Any) -> Outcome:
             f"step(): expected an Outcome (state, reward, terminated, truncated, actions), got {outcome!r:.80}"
         )
     return Outcome(*outcome)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _shown(value: Any) -> str:
