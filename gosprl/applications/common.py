@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks, strategies
 from gosprl.collecting.beginning import Beginning
-from gosprl.collecting.collect import declared, model_with, samples_of
+from gosprl.collecting.collect import OF_FLEET, declared, model_with, samples_of, walked_by
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.requirements import NO_ROWS, Requirement
@@ -28,7 +28,6 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.families import as_family
 from gosprl.sets.intervals import Confidence, row_logarithms
 from gosprl.strategies import Strategy
-from gosprl.systems import as_system
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -264,7 +263,7 @@ class Walk:
     options
         Further keyword arguments of `gosprl.collect`: `strategy` and its options; `key`, `actions`, `resets`,
         `reset_cost`, `horizon`, `max_states` and `unseen`, which declare what the system is like; `data` and
-        `data_order`, the samples that are there already.
+        `data_order`, the samples that are there already; `workers` and the options of a fleet.
     """
 
     delta: float
@@ -327,13 +326,17 @@ class Walk:
         rewards
             Whether the application uses rewards: they must be in [0, 1] then.
         """
-        walked = as_system(system, *(self.options.get(name) for name in OF_SYSTEM))
+        of_fleet = {name: self.options.get(name, default) for name, default in OF_FLEET.items()}
+        walked, new_collector = walked_by(
+            system, self.options.get("key"), self.options.get("actions"), self.options.get("workers"), of_fleet
+        )
         if walked.mdp is not None:
             check_communicating(walked.mdp)
             if rewards:
                 check_rewards(walked.mdp)
         given = {name: self.options[name] for name in OF_EPISODES if name in self.options}
-        options = {name: value for name, value in self.collecting.items() if name not in (*OF_SYSTEM, *OF_EPISODES)}
+        apart = (*OF_SYSTEM, *OF_EPISODES, *OF_FLEET, "workers")
+        options = {name: value for name, value in self.collecting.items() if name not in apart}
         out = options.pop("out", None)
         samples = samples_of(options.pop("data", None), options.pop("data_order", None))
         strategy = strategies.make(options.pop("strategy", "guarded"), options)
@@ -344,7 +347,9 @@ class Walk:
         def begin(seed: int | None, samples: Beginning | None) -> Collector:
             model = model_with(walked, around, samples, allowed)
             rules.append(rule_of(model, walked.all_states and not model.growing))
-            return Collector(need=rules[-1], strategy=strategy, seed=seed, model=model, rewards=allowed, around=around)
+            return new_collector(
+                need=rules[-1], strategy=strategy, seed=seed, model=model, rewards=allowed, around=around
+            )
 
         if out is None:
             collector = begin(self.seed, samples)
@@ -357,7 +362,7 @@ class Walk:
             key, actions = (self.options.get(name) for name in OF_SYSTEM)
             settings = Settings(strategy, None, around, key, actions, allowed)
             collector, result = keep(out, begin, self.seed, walked, settings, self.max_steps, self.progress, samples)
-        rule, model = rules[-1], collector.record.model
+        rule, model = rules[-1], collector.model
         if isinstance(rule, Rule):
             rule.newly_counting(model)  # the last step of a run that was cut short may have discovered a state
         return Run(rule, result, model)

@@ -231,18 +231,9 @@ def environment(name: str, settings: list[str] | None) -> Any:
 
 def made(name: str, parameters: dict[str, Any]) -> Any:
     """Return one of our domains or a Gymnasium environment by name, with its parameters."""
-    family = name.rstrip("0123456789")
-    if name in gosprl.envs.names() or family in gosprl.envs.names():
-        return gosprl.envs.make(name, **parameters)
-    import gymnasium
+    from gosprl.systems.named import Named
 
-    try:
-        return gymnasium.make(name, **parameters)
-    except Exception as error:
-        known = ", ".join(gosprl.envs.names())
-        raise gosprl.InputError(
-            f"env: {name!r} is not one of our domains ({known}), and Gymnasium cannot make it: {error}"
-        ) from None
+    return Named(name, parameters)()
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -1,7 +1,7 @@
 """`collect`: one call from a system and a need to a result."""
 
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -15,7 +15,9 @@ from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import InputError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems import System, as_system
+from gosprl.systems.named import made
 
+OF_FLEET = {"late": 20, "lost": "unknown", "thrift": None, "deterministic": None}  # options with workers, and defaults
 OF_COLLECTOR = ("states", "model", "rewards")
 MUCH = 0.9  # next-state mass that may be unseen: "met" says little then
 
@@ -40,6 +42,11 @@ def collect(
     data: Any = None,
     data_order: str | None = None,
     need_unknown: str | None = None,
+    workers: Any = None,
+    late: float | str | None = 20,
+    lost: str = "unknown",
+    thrift: float | None = None,
+    deterministic: int | None = None,
     **options: Any,
 ) -> Result:
     """Walk a system until the samples that are needed are collected.
@@ -48,7 +55,8 @@ def collect(
     ----------
     system
         A `TabularMDP` (simulated in compiled code), a Gymnasium environment, any object with Gymnasium's `reset` and
-        `step`, or a `gosprl.systems.System` of your own.
+        `step`, or a `gosprl.systems.System` of your own. Or what makes one: the name of one of our domains, the id of
+        a Gymnasium environment, a function without arguments.
     need
         Samples needed: an int, for every existing pair of a `TabularMDP`, and for every action of every state
         discovered otherwise; an int array [S] (any action) or [S, A]; a dict of observations to samples of each of
@@ -98,6 +106,22 @@ def collect(
     need_unknown
         What to do with observations in a table of needs that are not known yet: "error" (default), or "wait" until
         they are discovered.
+    workers
+        A fleet: many copies of the system collect for one need (docs/fleet.md). A number of processes on this machine,
+        "threads:8" for systems that release the interpreter lock, "ray" or "ray://host:port" for a cluster, or an
+        `Executor`. The system must be one of which copies can be made: a name, a function, a `TabularMDP`.
+    late
+        With `workers`: when nobody counts on an outcome any more. A multiple of the mean duration of a step, or a time
+        such as "5s"; None: never.
+    lost
+        With `workers`: what becomes of a sample whose walker is lost or late. "unknown": its outcome may have been any,
+        and confidence sets allow for that. "state": it led to a crash. "independent": it is left out, which is right
+        only if being lost has nothing to do with the outcome.
+    thrift
+        With `workers`: no walker begins a trip with more expected steps than this while another one moves. It saves
+        steps and takes longer; None: all walkers always move.
+    deterministic
+        With `workers`: d makes the run independent of time. The report of order i is taken when order i + d was issued.
     **options
         The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`. With
         `reach=L`, each state that is certified, at level delta, to be more than L steps from where the walk is may be
@@ -127,7 +151,8 @@ def collect(
                 f"{name}: not an argument of collect, where the system decides; "
                 f"use Collector({name}=..., need=...).run(system)"
             )
-    walked = as_system(system, key, actions)
+    of_fleet = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
+    walked, new_collector = walked_by(system, key, actions, workers, of_fleet)
     chosen = strategies.make(strategy, options)
     around = declared(walked, chosen.dynamics, resets, reset_cost, horizon, max_states, unseen)
 
@@ -136,7 +161,7 @@ def collect(
     def begin(seed: int | None, samples: Beginning | None) -> Collector:
         model = model_with(walked, around, samples)
         asked = asked_for(need, need_unknown, walked, model)
-        return Collector(need=asked, strategy=chosen, seed=seed, model=model, threshold=threshold, around=around)
+        return new_collector(need=asked, strategy=chosen, seed=seed, model=model, threshold=threshold, around=around)
 
     if out is None:
         collector = begin(seed, samples)
@@ -155,6 +180,29 @@ def collect(
             stacklevel=2,
         )
     return result
+
+
+def walked_by(
+    system: Any, key: Any, actions: Any, workers: Any, options: Mapping[str, Any]
+) -> tuple[System, Callable[..., Collector]]:
+    """Return (what is walked, what makes its collector) for what a user gave.
+
+    Parameters
+    ----------
+    system, key, actions, workers
+        As in `collect`.
+    options
+        `late`, `lost`, `thrift` and `deterministic`, as in `collect`.
+    """
+    if workers is None:
+        for name, value in options.items():
+            if value != OF_FLEET[name]:
+                raise InputError(f"{name}: expected workers= beside it, got {value!r:.80} alone")
+        return as_system(made(system), key, actions), Collector
+    from gosprl.fleet.options import Fleet
+
+    fleet = Fleet.of(system, workers, key, actions, options)
+    return fleet.system, fleet.collector
 
 
 def samples_of(data: Any, data_order: str | None) -> Beginning | None:

@@ -116,7 +116,8 @@ class Collector(AskTell):
             if isinstance(need, Requirement) and model.rows is not before:
                 need.resize(model, model.rows.places(before))
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
-        streams = np.random.SeedSequence(self.seed).spawn(2)
+        seeds = np.random.SeedSequence(self.seed)
+        self.entropy, streams = seeds.entropy, seeds.spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
         self._had, self.rows_had = model.visits.copy(), model.rows  # [R] before the run

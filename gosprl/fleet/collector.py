@@ -14,6 +14,7 @@ its own, since plans may cover only the surroundings of one walker. An attempt o
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +62,8 @@ class FleetCollector(Collector):
     deterministic
         None: events are taken as they come. d: the report of order i is taken when order i + d was issued, so that the
         run does not depend on time; at most d + 1 orders are in flight.
+    executor
+        A function that makes what carries orders and reports, for the entropy of the run's seed.
     **others
         As of `Collector`.
     """
@@ -72,9 +75,12 @@ class FleetCollector(Collector):
         *args: Any,
         lost: str = "unknown",
         late: float | str | None = 20,
+        thrift: float | None = None,
         deterministic: int | None = None,
+        executor: Callable[[Any], Executor] | None = None,
         **others: Any,
     ) -> None:
+        self._executor = executor
         _checks.choice("lost", lost, LOST)
         self._lost = lost
         self._lateness = Lateness(late)
@@ -98,6 +104,12 @@ class FleetCollector(Collector):
     def _positions(self, s: int) -> list[int]:
         others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
         return [s, *(state for state in others if state is not None)]
+
+    def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
+        """Do what `walk_fleet` does, with the executor that was given."""
+        if self._executor is None:
+            raise InputError("executor: expected a function that makes one, got None")
+        self.walk_fleet(self._executor(self.entropy), self._chosen(system), max_steps, progress)
 
     def walk_fleet(
         self,

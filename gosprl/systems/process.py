@@ -11,6 +11,7 @@ episodes differ. After a crash the seed is another one.
 import shlex
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -194,6 +195,11 @@ class Process(Stepper):
     cwd, env
         The directory it runs in, and its environment; None: ours.
 
+    Attributes
+    ----------
+    again
+        A function that starts the same program once more.
+
     Raises
     ------
     InputError
@@ -222,8 +228,9 @@ class Process(Stepper):
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.command = words(command)
-        given = {"start_timeout": start_timeout, "reset_timeout": reset_timeout, "step_timeout": step_timeout}
-        seconds = {name: _checks.positive(name, value) for name, value in given.items()}
+        timeouts_given = {"start_timeout": start_timeout, "reset_timeout": reset_timeout, "step_timeout": step_timeout}
+        self.again = partial(Process, self.command, key=key, log=log, cwd=cwd, env=env, **timeouts_given)
+        seconds = {name: _checks.positive(name, value) for name, value in timeouts_given.items()}
         timeouts = dict(zip(("hello", "reset", "step"), seconds.values(), strict=True))
         try:
             self._program = Program(self.command, timeouts, _path(log), _path(cwd), env)
