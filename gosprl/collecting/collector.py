@@ -278,6 +278,10 @@ class Collector(AskTell):
         """Return the same for a collector that is not used any more: its counts are handed over, not copied."""
         return snapshot(self, last=True)
 
+    def fleet_status(self) -> dict[str, int]:
+        """Return `walkers`, `in_flight` and `lost` of a fleet, for progress; nothing where there is one walker."""
+        return {}
+
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""
         return self._why(False) if self._finished and self._stop != "failed" else self._stop or "running"
