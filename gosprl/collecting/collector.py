@@ -166,7 +166,7 @@ class Collector(AskTell):
 
     @property
     def _finished(self) -> bool:
-        if self.record.counted.need.met:  # before the first state is discovered, nothing is asked of any
+        if self.record.is_met:  # before the first state is discovered, nothing is asked of any
             return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
         return self.given_up is not None or self.record.found is not None
 
