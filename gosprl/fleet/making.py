@@ -1,10 +1,6 @@
 """From what a user writes to an executor: how many walkers, where, and of what."""
 
-import functools
-import pickle
 import re
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -14,14 +10,11 @@ from gosprl.errors import InputError
 from gosprl.fleet.orders import Executor
 from gosprl.fleet.walking import Entropy, Facts
 from gosprl.mdp.tabular import TabularMDP
+from gosprl.systems.named import factory_of
 
 EXPECTED = (
     'a number of processes, "threads:8", "ray", "ray:8" (the number of actors), "ray://host:port", or an Executor of '
     "gosprl.fleet"
-)
-MAKE_ONE = (
-    "give a function that makes one, such as functools.partial(gymnasium.make, 'FrozenLake-v1'), since every walker "
-    "needs a copy of its own"
 )
 
 
@@ -42,7 +35,7 @@ def executor_of(
         A number of processes; text: "8", "processes:8", "threads:8", "ray" (one actor for each CPU), "ray:8",
         "ray://host:port"; an `Executor`, which is returned; or None for a vector environment.
     system
-        As of `factory_of`, or a vector environment, whose environments are the walkers.
+        As of `gosprl.systems.named.factory_of`, or a vector environment, whose environments are the walkers.
     key, actions
         What tells states apart, and which actions there are, as in `gosprl.collect`.
     entropy
@@ -53,7 +46,7 @@ def executor_of(
     if isinstance(workers, Executor):
         return workers
     options = {"key": key, "actions": actions, "entropy": entropy, "describe": describe}
-    if _is_vector(system):
+    if is_vector(system):
         return _vector(system, workers, options)
     where, count = _parsed(workers)
     factory = factory_of(system)
@@ -72,45 +65,6 @@ def executor_of(
     return RayActors(factory, address=where, **options)
 
 
-def factory_of(system: Any) -> Callable[[], Any]:
-    """Return a function that makes copies of what a user gave as the system.
-
-    Parameters
-    ----------
-    system
-        A function that makes a system; the id of a Gymnasium environment; a `TabularMDP`; or a Gymnasium environment
-        that can be pickled.
-
-    Raises
-    ------
-    InputError
-        It cannot be copied, or copies could not be given seeds of their own.
-    """
-    if isinstance(system, TabularMDP):
-        return functools.partial(_same, system)
-    if isinstance(system, str):
-        import gymnasium
-
-        return functools.partial(gymnasium.make, system)
-    if isinstance(system, type) or (callable(system) and not hasattr(system, "step")):
-        return system  # type: ignore[no-any-return]
-    import gymnasium
-
-    if not isinstance(system, gymnasium.Env):  # its copies may have no way to be seeded differently
-        raise InputError(f"system: expected a system that can be copied, got a {type(system).__name__}; {MAKE_ONE}")
-    try:
-        pickle.dumps(system)
-    except Exception as error:  # pickling calls methods of the user's own
-        raise InputError(
-            f"system: expected an environment that can be copied, got {system!r:.80} ({error!s:.120}); {MAKE_ONE}"
-        ) from None
-    return functools.partial(deepcopy, system)
-
-
-def _same(mdp: TabularMDP) -> TabularMDP:
-    return mdp  # never changed by those who walk on it
-
-
 def _parsed(workers: Any) -> tuple[str, int]:
     """Return (where, how many): "processes", "threads", "ray" with 0 for as many as there are CPUs, or an address."""
     if isinstance(workers, str):
@@ -126,7 +80,8 @@ def _parsed(workers: Any) -> tuple[str, int]:
     raise InputError(f"workers: expected {EXPECTED}, got {workers!r:.80}")
 
 
-def _is_vector(system: Any) -> bool:
+def is_vector(system: Any) -> bool:
+    """Whether it is a vector environment."""
     if isinstance(system, (str, TabularMDP)):
         return False
     from gymnasium.vector import VectorEnv

@@ -11,12 +11,13 @@ from fleet_talk import opened
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from gosprl import InputError
-from gosprl.fleet.making import executor_of, factory_of
+from gosprl.fleet.making import executor_of
 from gosprl.fleet.pipes import Processes
 from gosprl.fleet.simulated import Simulated
 from gosprl.fleet.threads import Threads
 from gosprl.fleet.vector import Vector
 from gosprl.systems import Process, as_system
+from gosprl.systems.named import factory_of
 
 
 @pytest.mark.parametrize(
