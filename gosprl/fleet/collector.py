@@ -53,6 +53,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
 class FleetCollector(Collector):
@@ -109,6 +110,10 @@ class FleetCollector(Collector):
         self, model: EmpiricalModel, asked: Requirement, threshold: float, rewards: tuple[float, float]
     ) -> FleetRecord:
         return FleetRecord(model, asked, threshold, rewards)
+
+    def fleet_status(self) -> dict[str, int]:
+        """Return the numbers of walkers, of steps in flight, and of samples that were given up."""
+        return {"walkers": len(self.walks), "in_flight": self.record.in_flight, "lost": self.record.lost}
 
     def _positions(self, s: int) -> list[int]:
         others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
@@ -288,10 +293,11 @@ class FleetCollector(Collector):
         if walk.cut:
             engine.start(key, report.actions, by_reset=True)
             record.resets += self._start is not None
+            self._model.restarts += self._start is not None and walk.is_new
             self._begin_at(engine.state)
         else:
             engine.reset(key, report.actions)
-        record.returning, walk.cut = None, False
+        record.returning, walk.cut, walk.is_new = None, False, False
 
     def _begin_at(self, s: int | None) -> None:
         """Let the run begin in s, unless it has begun."""

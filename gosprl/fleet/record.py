@@ -71,6 +71,11 @@ class FleetRecord(Record):
         return counted
 
     @property
+    def is_met(self) -> bool:
+        """Whether the committed samples are all that is needed; not before those returned and in flight are."""
+        return self.need.met and self.counted.need.met
+
+    @property
     def begun(self) -> int:
         """Steps so far, those in flight included."""
         return self.steps + self.in_flight
