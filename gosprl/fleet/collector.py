@@ -21,6 +21,7 @@ from typing import Any
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
+from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.lateness import Lateness
@@ -34,6 +35,11 @@ from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
 
 LOST = {"unknown": None, "state": None, "independent": None}
+NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
+ASSUMED = {
+    "state": "that losing a walker depends on its last pair only",
+    "independent": "that losses do not depend on outcomes",
+}
 
 
 @dataclass(slots=True)
@@ -92,6 +98,7 @@ class FleetCollector(Collector):
         if lost == "state" and self._model.resets == "never":
             raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
         self._shared = self.engine  # its random numbers are those of all walkers
+        self._joined = 0  # walkers so far
         self._issued = 0  # orders
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
@@ -165,6 +172,18 @@ class FleetCollector(Collector):
             finally:
                 executor.close()
 
+    def report(self) -> PlannerReport:
+        """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
+        said, lost = super().report(), self.record.lost
+        guarantee = said.guarantee
+        if not guarantee.holds:
+            return said
+        if self._joined > 1 or lost:
+            guarantee = guarantee.about(NO_BOUND)
+        if lost and self._lost in ASSUMED:
+            guarantee = guarantee.assuming(ASSUMED[self._lost])
+        return said._replace(guarantee=guarantee)
+
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
         if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
@@ -207,6 +226,7 @@ class FleetCollector(Collector):
             engine = Engine(self.record, self._shared.rng, self._shared.horizon)
             engine.components = self._shared.components
             self.walks[event.walker] = Walk(event.walker, engine)
+            self._joined += 1
         elif isinstance(event, Lost):
             self._lose(event.walker)
         else:
