@@ -161,13 +161,18 @@ class RayActors(Crew[Actor]):
                 raise GosprlError("no walker has an order: nothing will happen")
             time.sleep(seconds)
             return
-        calls = list(self._calls)
-        ready, rest = self._ray.wait(calls, num_returns=1, timeout=seconds)
-        if ready and rest:
-            more, _ = self._ray.wait(rest, num_returns=len(rest), timeout=0)
-            ready += more
-        for call in ready:
+        for call in self._ready(list(self._calls), seconds):
             self._take(call)
+
+    def _ready(self, calls: list[Any], seconds: float | None) -> list[Any]:
+        """Return the calls that have returned, after so many seconds at most."""
+        try:
+            ready, rest = self._ray.wait(calls, num_returns=1, timeout=seconds)
+            if ready and rest:
+                ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise GosprlError(f"workers: Ray does not answer any more: {_in_one_line(error)}") from error
+        return list(ready)
 
     def _take(self, call: Any) -> None:
         """Take what a call returned."""
