@@ -102,6 +102,7 @@ class FleetCollector(Collector):
         self._issued = 0  # orders
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order: steps and resets under way, in order
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
@@ -186,9 +187,7 @@ class FleetCollector(Collector):
 
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
-        if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
-            return False
-        return self._stops(last)
+        return bool(self._issued) and not self._in_flight() and self._stops(last)
 
     def _stops(self, last: int) -> bool:
         record = self.record
@@ -196,15 +195,13 @@ class FleetCollector(Collector):
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        until = min((self._late_at(walk) for walk in self.walks.values()), default=math.inf)
+        until = min(self._late_at(of_reset) for of_reset in (False, True))
         return None if until == math.inf else max(0.0, until - executor.now())
 
-    def _late_at(self, walk: Walk) -> float:
-        """Return the time at which the answer of a walker will be late; inf: never, or nobody waits for one."""
-        order = walk.order
-        if order is None or walk.is_late or order.number in self._early:
-            return math.inf
-        return walk.since + self._lateness.limit(of_reset=order.action == RESET)
+    def _late_at(self, of_reset: bool) -> float:
+        """Return the time at which the oldest order that is waited for will be late; inf: never, or there is none."""
+        oldest = next(iter(self._waited[of_reset].values()), None)
+        return math.inf if oldest is None else oldest.since + self._lateness.limit(of_reset=of_reset)
 
     def _in_order(self, events: list[Event], executor: Executor) -> list[Event]:
         """Return the events that are to be taken now, in this order."""
@@ -219,6 +216,7 @@ class FleetCollector(Collector):
             else:
                 self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
                 self._early[event.number] = event
+                del self._waited[order.action == RESET][order.number]
         return out
 
     def _take(self, event: Event, executor: Executor, last: int) -> None:
@@ -249,6 +247,7 @@ class FleetCollector(Collector):
             self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
 
     def _wait_no_more(self, order: Order) -> None:
+        self._waited[order.action == RESET].pop(order.number, None)
         if self._depth is not None and order.number >= self._read:
             self._early.pop(order.number, None)
             self._given_up.add(order.number)
@@ -273,6 +272,7 @@ class FleetCollector(Collector):
         except GosprlError:
             return False
         walk.order, self.engine = None, walk.engine
+        self._waited[order.action == RESET].pop(order.number, None)
         if walk.is_late:
             self._report_late(walk, report, key)
         elif order.action == RESET:
@@ -336,12 +336,14 @@ class FleetCollector(Collector):
 
     def _give_up_late(self, executor: Executor) -> None:
         """Count no more on samples that take too long; their walkers may still report."""
-        now, given_up = executor.now(), False
-        for walk in self.walks.values():
-            if walk.order is not None and self._late_at(walk) <= now:
+        given_up = False
+        for of_reset in (False, True):
+            while self._late_at(of_reset) <= executor.now():
+                walk = next(iter(self._waited[of_reset].values()))
                 walk.is_late = given_up = True
                 walk.engine.break_off()
                 walk.engine.state = None
+                assert walk.order is not None
                 self._wait_no_more(walk.order)
                 if walk.sample is not None:
                     self.record.give_up(walk.sample, self._lost_if_late)
@@ -397,6 +399,7 @@ class FleetCollector(Collector):
             if self._left <= 0:
                 self._end_attempts(walk.engine)
         walk.since = executor.now()
+        self._waited[action == RESET][walk.order.number] = walk
         executor.send(walk.order)
 
     def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
@@ -423,7 +426,8 @@ class FleetCollector(Collector):
         return None, -1
 
     def _in_flight(self) -> bool:
-        return any(walk.order is not None and not walk.is_late for walk in self.walks.values())
+        steps, resets = self._waited
+        return bool(steps or resets or self._early)
 
     def _new_attempt(self) -> bool:
         engine, planner = self.engine, self.planner
