@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
@@ -53,6 +55,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    on_trip: bool = False  # whether its last step brought no needed sample
     is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
@@ -67,6 +70,8 @@ class FleetCollector(Collector):
         which is right only if being lost has nothing to do with the outcome.
     late
         When a sample is late: a multiple of the mean duration of a step, or seconds as text, such as "5s"; None: never.
+    thrift
+        No walker begins a trip with more expected steps than this while another one moves; None: all of them move.
     deterministic
         None: events are taken as they come. d: the report of order i is taken when order i + d was issued, so that the
         run does not depend on time; at most d + 1 orders are in flight.
@@ -92,6 +97,7 @@ class FleetCollector(Collector):
         _checks.choice("lost", lost, LOST)
         self._lost = lost
         self._lateness = Lateness(late)
+        self._thrift = None if thrift is None else _checks.positive("thrift", thrift)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
         super().__init__(*args, **others)
@@ -391,6 +397,7 @@ class FleetCollector(Collector):
         self._issued += 1
         walk.sample = None
         if row >= 0:
+            walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
             walk.sample, settled = self.record.issue(walk.order.number, row)
             if settled:
                 self._end_attempts(walk.engine)
@@ -409,7 +416,7 @@ class FleetCollector(Collector):
         if engine.state is None:
             return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
         self.engine = engine
-        while not self._stops(last) and not (record.need.met and self._in_flight()):
+        while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
             if self._left <= 0:  # the steps that the planner allowed are issued, perhaps by others
                 engine.end()
             if engine.attempt is None and not self._new_attempt():
@@ -424,6 +431,17 @@ class FleetCollector(Collector):
                 continue
             return int(model.rows.action[row]), row
         return None, -1
+
+    def _waits(self, walk: Walk) -> bool:
+        """Whether a walker stays where it is: its trip is longer than `thrift`, and another one moves or is nearer."""
+        if self._thrift is None or walk.on_trip or len(self.walks) == 1:
+            return False
+        assert self.planner is not None
+        steps = self.planner.expected_steps()
+        if steps is None or steps[walk.engine.state] <= self._thrift:
+            return False
+        others = [other.engine.state for other in self.walks.values() if other.engine.state is not None]
+        return self._in_flight() or bool(np.min(steps[others]) < steps[walk.engine.state])
 
     def _in_flight(self) -> bool:
         steps, resets = self._waited
