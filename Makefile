@@ -58,6 +58,8 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
+	$(BIN)/python -m evidence.fleet_coverage
+	$(BIN)/python -m evidence.fleet_labour
 	$(BIN)/python -m evidence.lower_bounds
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics

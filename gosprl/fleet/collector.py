@@ -220,7 +220,7 @@ class FleetCollector(Collector):
             order = None if walk is None or walk.is_late else walk.order
             if walk is None or order is None or not isinstance(event, Report) or event.number != order.number:
                 out.append(event)
-            else:
+            elif event.number not in self._early:  # or it came twice
                 self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
                 self._early[event.number] = event
                 del self._waited[order.action == RESET][order.number]
