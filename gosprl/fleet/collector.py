@@ -5,23 +5,19 @@ attempt that it follows; a walker for which nothing is left to do waits. So a ru
 events, and of the seed: whoever repeats the sequence repeats the run. With one walker it is the run that
 `Collector.run` makes, bit for bit.
 
-All walkers share the planner, and what it plans for is what is missing and not in flight. Each follows an attempt of
-its own, since plans may cover only the surroundings of one walker. An attempt of another walker ends
-
-- if a sample that is issued gives a state all that it needs: its goals are others now;
-- if the planner changes its phase (`Planner.phase`): its accounts are about all walkers;
-- when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
+All walkers share the planner (`gosprl.collecting.sharing`), and what it plans for is what is missing and not in flight.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
 from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.sharing import Sharing
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.lateness import Lateness
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
@@ -31,8 +27,6 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
-
-LOST = {"unknown": None, "state": None, "independent": None}
 
 
 @dataclass(slots=True)
@@ -81,18 +75,13 @@ class FleetCollector(Collector):
         **others: Any,
     ) -> None:
         self._executor = executor
-        _checks.choice("lost", lost, LOST)
-        self._lost = lost
         self._lateness = Lateness(late)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
-        super().__init__(*args, **others)
-        if lost == "state" and self._model.resets == "never":
-            raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
+        super().__init__(*args, lost=lost, **others)
+        self._sharing = self._attempts = Sharing(self.walks)
         self._shared = self.engine  # its random numbers are those of all walkers
         self._issued = 0  # orders
-        self._left = UNLIMITED  # steps that may be issued before all attempts end
-        self._phase = 0
         self._early: dict[int, Event] = {}  # reports that are not read yet, by order
         self._read = 0  # orders whose reports were read
 
@@ -100,10 +89,6 @@ class FleetCollector(Collector):
         self, model: EmpiricalModel, asked: Requirement, threshold: float, rewards: tuple[float, float]
     ) -> FleetRecord:
         return FleetRecord(model, asked, threshold, rewards)
-
-    def _positions(self, s: int) -> list[int]:
-        others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
-        return [s, *(state for state in others if state is not None)]
 
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `walk_fleet` does, with the executor that was given."""
@@ -204,7 +189,7 @@ class FleetCollector(Collector):
         walk = self.walks.pop(walker, None)
         if walk is not None and walk.sample is not None and not walk.is_late:
             self.record.give_up(walk.sample, self._lost)
-            self._end_attempts()
+            self._attempts.end_attempts()
 
     def _report(self, report: Report, executor: Executor) -> bool:
         """Write what a walker reports; False if it is not an answer to what it was asked."""
@@ -273,7 +258,7 @@ class FleetCollector(Collector):
         else:
             engine.start(key, report.actions)
             walk.cut = False
-        self._end_attempts()
+        self._attempts.end_attempts()
 
     def _give_up_late(self, executor: Executor, last: int) -> None:
         """Count no more on samples that take too long; their walkers may still report."""
@@ -289,14 +274,8 @@ class FleetCollector(Collector):
                 if walk.sample is not None:
                     self.record.give_up(walk.sample, self._lost)
         if given_up:
-            self._end_attempts()
+            self._attempts.end_attempts()
             self._send_orders(executor, last)
-
-    def _end_attempts(self, but: Engine | None = None) -> None:
-        """Let all walkers but one ask for a new attempt before their next step."""
-        for walk in self.walks.values():
-            if walk.engine is not but:
-                walk.engine.end()
 
     def _send_orders(self, executor: Executor, last: int) -> None:
         """Give an order to every walker that has none, as long as there is something to do."""
@@ -327,15 +306,10 @@ class FleetCollector(Collector):
             return
         walk.order = Order(self._issued, walk.walker, action)
         self._issued += 1
-        walk.sample = None
+        walk.sample, settled = None, False
         if row >= 0:
             walk.sample, settled = self.record.issue(walk.order.number, row)
-            if settled:
-                self._end_attempts(walk.engine)
-        if action != RESET:
-            self._left -= 1
-            if self._left <= 0:
-                self._end_attempts(walk.engine)
+        self._attempts.issued(walk.engine, is_step=action != RESET, settled=settled)
         walk.since = executor.now()
         executor.send(walk.order)
 
@@ -362,21 +336,3 @@ class FleetCollector(Collector):
 
     def _in_flight(self) -> bool:
         return any(walk.order is not None and not walk.is_late for walk in self.walks.values())
-
-    def _new_attempt(self) -> bool:
-        engine, planner = self.engine, self.planner
-        if planner is not None and engine.state is not None:
-            planner.place_walkers(self._positions(engine.state))
-        if not super()._new_attempt():
-            return False
-        planner = self.planner
-        assert engine.attempt is not None
-        assert planner is not None
-        self._left = engine.attempt.horizon
-        if planner.phase != self._phase:
-            self._phase = planner.phase
-            self._end_attempts(engine)
-        if len(self.walks) > 1:  # the next plan may overwrite these arrays
-            attempt = engine.attempt
-            engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
-        return True
