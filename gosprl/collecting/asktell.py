@@ -20,11 +20,13 @@ from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
 
 if TYPE_CHECKING:
+    from gosprl.collecting.sharing import Sharing
     from gosprl.fleet.asking import Crew
     from gosprl.fleet.samples import Sample
 
 RESET = -1  # what `ask` returns where the system is to be reset
 WAIT = -2  # what `ask` returns where a walker has nothing to do until another one tells
+LOST = {"unknown": None, "state": None, "independent": None}
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +51,7 @@ class AskTell(ABC):
         self._walk = Walk(None, engine)  # the walker that asked or told last
         self._walks: dict[Hashable, Walk] = {}  # by name
         self._crew: Crew | None = None  # as soon as there are several walkers
+        self._sharing: Sharing | None = None  # likewise
         self._by_hand = False  # whether the walk went on by ask and tell since the last run
         self._told_offers = False  # whether the user says which actions states offer
         self._stop = ""
@@ -221,19 +224,27 @@ class AskTell(ABC):
             "transition"
         )
 
-    def lost(self, walker: Hashable = None) -> None:
+    def lost(self, walker: Hashable = None, how: str | None = None) -> None:
         """Count no more on a walker: the sample that it was asked for is given up, and others may collect it instead.
 
-        Its outcome is unknown from now on (or what `lost=` of the collector says), until it is told nevertheless: the
-        walker may still tell, or ask from wherever it is then. Call this for a walker that is gone, that takes too
-        long, or that will not ask any more; other walkers wait for it otherwise.
+        Call this for a walker that is gone, that takes too long, or that will not ask any more; other walkers wait for
+        it otherwise. It may still tell what became of the sample, or ask from wherever it is then.
+
+        Parameters
+        ----------
+        walker
+            Its name.
+        how
+            What becomes of the sample, "unknown", "state" or "independent"; None: what `lost=` of the collector says.
         """
+        how = self._lost if how is None else how
+        check_lost("how", how, self._model)
         walk = self._walk_of(walker)
         if walk is None:
             raise InputError(f"lost: expected a walker that has asked, got {walker!r:.80}")
         if self._crew is None and (walk.asked is not None or walk.cut or walk.engine.at_reset):
             self._share()
-        self._go_on_without(walk)
+        self._go_on_without(walk, how)
         if self._crew is not None and not walk.is_lost:
             del self._walks[walker]
 
@@ -277,10 +288,10 @@ class AskTell(ABC):
         else:
             self._expect_reset(walk)
 
-    def _go_on_without(self, walk: Walk) -> None:
+    def _go_on_without(self, walk: Walk, how: str | None = None) -> None:
         """Give up what a walker works on; nobody knows where it is then. Its question can still be answered."""
         if self._crew is not None:
-            self._crew.give_up(walk)
+            self._crew.give_up(walk, how)
         walk.engine.break_off()
         walk.engine.state, walk.cut, walk.owed = None, False, False
         walk.is_lost = walk.asked is not None and self._crew is not None
@@ -347,8 +358,10 @@ class AskTell(ABC):
     def _next_row(self) -> int:
         """Return the row to take in the present state; -1 if there is none, and several walkers."""
         for _ in range(2):
-            if self.record.all_in_flight:
-                return -1
+            if self._sharing is not None:
+                self._sharing.end_if_used_up(self.engine)
+                if self.record.all_in_flight:
+                    return -1
             if self.engine.attempt is None and not self._new_attempt():
                 # Only now, in s, is it known that nothing is left to do: any action will do, and `done` says so.
                 return self.engine.any_row() if self._crew is None else -1
@@ -356,3 +369,10 @@ class AskTell(ABC):
             if row >= 0:
                 return row
         raise AssertionError("an attempt that has made no step hands back")  # the engine raises before
+
+
+def check_lost(name: str, lost: str, model: EmpiricalModel) -> None:
+    """Check what is to become of samples that are given up."""
+    _checks.choice(name, lost, LOST)
+    if lost == "state" and model.resets == "never":
+        raise InputError(f"{name}: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")

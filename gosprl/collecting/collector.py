@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
-from gosprl.collecting.asktell import AskTell
+from gosprl.collecting.asktell import AskTell, check_lost
 from gosprl.collecting.attempts import checked_attempt
 from gosprl.collecting.engine import Engine
 from gosprl.collecting.outcome import Paused
@@ -33,7 +33,6 @@ from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
 from gosprl.strategies.random import RandomPlanner
 from gosprl.systems import System, Tabular, as_system
 
-LOST = {"unknown": None, "state": None, "independent": None}
 RENEWAL = 100_000  # steps after which a planner is replaced by a new one (`Collector._renewed`)
 
 
@@ -117,9 +116,7 @@ class Collector(AskTell):
             resets = model.resets if given or self.strategy.dynamics is not None else "terminal"
         around = around or Surroundings(resets, reset_cost, horizon, max_states, unseen)
         around.prepare(model)
-        _checks.choice("lost", lost, LOST)
-        if lost == "state" and model.resets == "never":
-            raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
+        check_lost("lost", lost, model)
         if self.strategy.successors is not None:
             before = model.rows
             model.restrict(self.strategy.successors)  # before there are arrays of the model's size
@@ -137,7 +134,6 @@ class Collector(AskTell):
         self.record = self._new_record(model, asked, above, rewards)
         self.engine = Engine(self.record, np.random.default_rng(streams[0]), around.steps)
         super().__init__(model, self.record, self.engine, lost)
-        self._sharing: Sharing | None = None  # where there are several walkers
         self._rows = model.rows  # those that the planner knows
         self.attempts = 0
         self._renew_at = RENEWAL
@@ -181,7 +177,7 @@ class Collector(AskTell):
 
     @property
     def _finished(self) -> bool:
-        if self.record.counted.need.met:  # before the first state is discovered, nothing is asked of any
+        if self.record.is_met:  # before the first state is discovered, nothing is asked of any
             return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
         return self.given_up is not None or self.record.found is not None
 
@@ -294,6 +290,10 @@ class Collector(AskTell):
     def last_result(self) -> Result:
         """Return the same for a collector that is not used any more: its counts are handed over, not copied."""
         return snapshot(self, last=True)
+
+    def fleet_status(self) -> dict[str, int]:
+        """Return `walkers`, `in_flight` and `lost` of a fleet, for progress; nothing where there is one walker."""
+        return {}
 
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""

@@ -47,6 +47,11 @@ class Sharing:
             if walk.engine is not but:
                 walk.engine.end()
 
+    def end_if_used_up(self, engine: Engine) -> None:
+        """End the attempt of a walker if the steps that the planner allowed are issued, perhaps to others."""
+        if self._left <= 0:
+            engine.end()
+
     def begun(self, engine: Engine, planner: Planner) -> None:
         """Take in that a walker begins an attempt."""
         assert engine.attempt is not None

@@ -14,6 +14,7 @@ from gosprl.collecting.record import Record
 from gosprl.collecting.sharing import Sharing
 from gosprl.fleet.record import FleetRecord
 from gosprl.model.space import UNSAID
+from gosprl.model.states import CRASH
 
 if TYPE_CHECKING:
     from gosprl.collecting.asktell import Walk
@@ -68,13 +69,26 @@ class Crew:
         finally:
             self._record.returning = None
 
-    def give_up(self, walk: "Walk") -> None:
-        """Count no more on the sample that a walker works on; nothing is done if it was given up before."""
-        sample = walk.sample
-        if sample is not None and not walk.is_lost:
-            self._record.give_up(sample, self._lost)
-            self._record.returning = None
+    def give_up(self, walk: "Walk", how: str | None = None) -> None:
+        """Count no more on the sample that a walker works on.
+
+        Parameters
+        ----------
+        how
+            What becomes of it, instead of what is usual here. If it was given up as unknown before, it may still become
+            a crash.
+        """
+        record, sample, how = self._record, walk.sample, how or self._lost
         self._sharing.end_attempts()
+        if sample is None:
+            return
+        if not walk.is_lost:
+            record.give_up(sample, how)
+        elif how == "state" and sample.is_step:
+            record.fill(sample, CRASH, record.crash_reward, terminated=True)
+        record.returning = None
+        if how == "independent" or not sample.is_unknown:
+            walk.sample = None  # nothing can fill its place any more
 
     def end_attempts(self) -> None:
         """Let all walkers ask for a new attempt before their next step."""
@@ -83,7 +97,7 @@ class Crew:
     def fill(self, walk: "Walk", key: Any, reward: float, terminated: bool) -> None:
         """Write the outcome of a step that was given up: it fills its place, if that was kept for it."""
         record, sample, steps = self._record, walk.sample, self._record.steps
-        if sample is None or not sample.is_unknown or self._lost != "unknown":
+        if sample is None:
             return
         try:
             record.fill(sample, key, reward, terminated, UNSAID)

@@ -24,6 +24,7 @@ from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Rep
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Sample
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
@@ -40,6 +41,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
 class FleetCollector(Collector):
@@ -82,13 +84,18 @@ class FleetCollector(Collector):
         self._sharing = self._attempts = Sharing(self.walks)
         self._shared = self.engine  # its random numbers are those of all walkers
         self._issued = 0  # orders
-        self._early: dict[int, Event] = {}  # reports that are not read yet, by order
-        self._read = 0  # orders whose reports were read
+        self._early: dict[int, Report] = {}  # reports that are not read yet, by order
+        self._read = 0  # the first order whose report is waited for, in the order of issue
+        self._given_up: set[int] = set()  # later orders whose reports nobody waits for
 
     def _new_record(
         self, model: EmpiricalModel, asked: Requirement, threshold: float, rewards: tuple[float, float]
     ) -> FleetRecord:
         return FleetRecord(model, asked, threshold, rewards)
+
+    def fleet_status(self) -> dict[str, int]:
+        """Return the numbers of walkers, of steps in flight, and of samples that were given up."""
+        return {"walkers": len(self.walks), "in_flight": self.record.in_flight, "lost": self.record.lost}
 
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `walk_fleet` does, with the executor that was given."""
@@ -124,9 +131,10 @@ class FleetCollector(Collector):
                 self._stop = ""
                 executor.open()
                 while not self._is_over(last):
-                    for event in self._in_order(executor.receive(self._patience_left(executor))):
+                    for event in self._in_order(executor.receive(self._patience_left(executor)), executor):
                         self._take(event, executor, last)
-                    self._give_up_late(executor, last)
+                    self._give_up_late(executor)
+                    self._send_orders(executor, last)
                     report()
                 report(last=True)
                 self._stop = self._why(self._shared.interrupted)
@@ -154,22 +162,29 @@ class FleetCollector(Collector):
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        open_since = [walk.since for walk in self.walks.values() if walk.order is not None and not walk.is_late]
-        limit = self._lateness.limit
-        if not open_since or limit == math.inf:
-            return None
-        return max(0.0, min(open_since) + limit - executor.now())
+        until = min((self._late_at(walk) for walk in self.walks.values()), default=math.inf)
+        return None if until == math.inf else max(0.0, until - executor.now())
 
-    def _in_order(self, events: list[Event]) -> list[Event]:
+    def _late_at(self, walk: Walk) -> float:
+        """Return the time at which the answer of a walker will be late; inf: never, or nobody waits for one."""
+        order = walk.order
+        if order is None or walk.is_late or order.number in self._early:
+            return math.inf
+        return walk.since + self._lateness.limit(of_reset=order.action == RESET)
+
+    def _in_order(self, events: list[Event], executor: Executor) -> list[Event]:
         """Return the events that are to be taken now, in this order."""
         if self._depth is None:
             return events
         out: list[Event] = []
         for event in events:
-            if isinstance(event, Report):
-                self._early[event.number] = event
-            else:
+            walk = self.walks.get(event.walker)
+            order = None if walk is None or walk.is_late else walk.order
+            if walk is None or order is None or not isinstance(event, Report) or event.number != order.number:
                 out.append(event)
+            else:
+                self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
+                self._early[event.number] = event
         return out
 
     def _take(self, event: Event, executor: Executor, last: int) -> None:
@@ -179,17 +194,34 @@ class FleetCollector(Collector):
             self.walks[event.walker] = Walk(event.walker, engine)
         elif isinstance(event, Lost):
             self._lose(event.walker)
-        elif not self._report(event, executor):
-            executor.dismiss(event.walker)
-            self._lose(event.walker)
+        else:
+            self._take_report(event, executor)
         self._send_orders(executor, last)
 
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""
         walk = self.walks.pop(walker, None)
-        if walk is not None and walk.sample is not None and not walk.is_late:
-            self.record.give_up(walk.sample, self._lost)
+        if walk is None or walk.order is None:
+            return
+        self._wait_no_more(walk.order)
+        sample = walk.sample
+        if sample is None:
+            return
+        if not walk.is_late:
+            self.record.give_up(sample, self._lost)
             self._attempts.end_attempts()
+        elif self._lost == "state" and sample.is_unknown and sample.is_step:
+            self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
+
+    def _wait_no_more(self, order: Order) -> None:
+        if self._depth is not None and order.number >= self._read:
+            self._early.pop(order.number, None)
+            self._given_up.add(order.number)
+
+    def _take_report(self, report: Report, executor: Executor) -> None:
+        if not self._report(report, executor):
+            executor.dismiss(report.walker)
+            self._lose(report.walker)
 
     def _report(self, report: Report, executor: Executor) -> bool:
         """Write what a walker reports; False if it is not an answer to what it was asked."""
@@ -199,7 +231,8 @@ class FleetCollector(Collector):
         order = walk.order
         if order is None or order.number != report.number:
             return False
-        self._lateness.note(executor.now() - walk.since, counts=order.action != RESET)
+        if self._depth is None or walk.is_late:
+            self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
         try:
             key = self._shared_key(report)
         except GosprlError:
@@ -225,12 +258,17 @@ class FleetCollector(Collector):
         if walk.cut:
             engine.start(key, report.actions, by_reset=True)
             record.resets += self._start is not None
-            if self._start is None:
-                self._start = engine.state
-                record.update_need()
+            self._model.restarts += self._start is not None and walk.is_new
+            self._begin_at(engine.state)
         else:
             engine.reset(key, report.actions)
-        record.returning, walk.cut = None, False
+        record.returning, walk.cut, walk.is_new = None, False, False
+
+    def _begin_at(self, s: int | None) -> None:
+        """Let the run begin in s, unless it has begun."""
+        if self._start is None:
+            self._start = s
+            self.record.update_need()
 
     def _report_step(self, walk: Walk, report: Report, key: Any) -> None:
         engine, sample = walk.engine, walk.sample
@@ -246,7 +284,7 @@ class FleetCollector(Collector):
     def _report_late(self, walk: Walk, report: Report, key: Any) -> None:
         """Write what came late, and let the walker go on from there."""
         walk.is_late, engine, sample = False, walk.engine, walk.sample
-        if sample is not None and sample.is_unknown and self._lost == "unknown":
+        if sample is not None and sample.is_unknown and self._lost != "independent":
             if sample.is_step:
                 self.record.fill(sample, key, as_number(report.reward), report.terminated, report.actions)
             else:
@@ -258,24 +296,27 @@ class FleetCollector(Collector):
         else:
             engine.start(key, report.actions)
             walk.cut = False
+            self._begin_at(engine.state)
         self._attempts.end_attempts()
 
-    def _give_up_late(self, executor: Executor, last: int) -> None:
+    def _give_up_late(self, executor: Executor) -> None:
         """Count no more on samples that take too long; their walkers may still report."""
-        limit = self._lateness.limit
-        if limit == math.inf:
-            return
         now, given_up = executor.now(), False
         for walk in self.walks.values():
-            if walk.order is not None and not walk.is_late and now - walk.since >= limit:
+            if walk.order is not None and self._late_at(walk) <= now:
                 walk.is_late = given_up = True
                 walk.engine.break_off()
                 walk.engine.state = None
+                self._wait_no_more(walk.order)
                 if walk.sample is not None:
-                    self.record.give_up(walk.sample, self._lost)
+                    self.record.give_up(walk.sample, self._lost_if_late)
         if given_up:
             self._attempts.end_attempts()
-            self._send_orders(executor, last)
+
+    @property
+    def _lost_if_late(self) -> str:
+        """What becomes of a late sample; no crash, if how long is late changes: then it is no outcome of its pair."""
+        return "unknown" if self._lost == "state" and not self._lateness.is_fixed else self._lost
 
     def _send_orders(self, executor: Executor, last: int) -> None:
         """Give an order to every walker that has none, as long as there is something to do."""
@@ -283,20 +324,19 @@ class FleetCollector(Collector):
             for walk in self.walks.values():
                 if walk.order is None:
                     self._order(walk, executor, last)
-            event = self._early.pop(self._read, None) if self._may_read() else None
-            if event is None:
+            report = self._next_early()
+            if report is None:
                 return
-            self._read += 1
-            assert isinstance(event, Report)
-            if not self._report(event, executor):
-                executor.dismiss(event.walker)
-                self._lose(event.walker)
+            self._take_report(report, executor)
 
-    def _may_read(self) -> bool:
-        """Whether the next report in the order of issue may be read: enough later orders are out, or none can be."""
-        if self._depth is None:
-            return False
-        return self._issued > self._read
+    def _next_early(self) -> Report | None:
+        """Return the next report in the order of issue, if it is here; all orders that can be are issued before."""
+        while self._read in self._given_up:
+            self._given_up.remove(self._read)
+            self._read += 1
+        report = self._early.pop(self._read, None)
+        self._read += report is not None
+        return report
 
     def _order(self, walk: Walk, executor: Executor, last: int) -> None:
         if self._depth is not None and self._issued - self._read > self._depth:
@@ -321,6 +361,7 @@ class FleetCollector(Collector):
             return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
         self.engine = engine
         while not self._stops(last) and not (record.need.met and self._in_flight()):
+            self._attempts.end_if_used_up(engine)
             if engine.attempt is None and not self._new_attempt():
                 continue
             if engine.at_reset:
