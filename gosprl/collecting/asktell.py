@@ -249,6 +249,16 @@ class AskTell(ABC):
             del self._walks[walker]
 
     @property
+    def on_loss(self) -> str:
+        """What becomes of samples that are given up, if nothing else is said."""
+        return self._lost
+
+    @property
+    def walkers(self) -> tuple[Hashable, ...]:
+        """The walkers that asked, and are not gone."""
+        return tuple(self._walks)
+
+    @property
     def in_flight(self) -> tuple[Hashable, ...]:
         """The walkers that are counted on: they were asked for a sample, or their system is being reset."""
         if self._crew is not None:
