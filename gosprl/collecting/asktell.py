@@ -114,7 +114,7 @@ class AskTell(ABC):
             if asked_key == key and (offered is None or action in offered):
                 return action
         if (walk is None or self._crew is not None or walk.engine.attempt is None) and self._finished:
-            if self._walks and (walk is None or self._crew is not None):
+            if self._crew is not None or (walk is None and self._walks):
                 return WAIT
             raise InputError("ask: there is nothing left to collect; look at `done` first")
         self._model.check_number(key)  # while nothing is changed
@@ -275,7 +275,7 @@ class AskTell(ABC):
 
     def _join(self, walker: Hashable) -> Walk:
         """Return a walker that was not there before."""
-        if not self._walks:
+        if self._crew is None and not self._walks:
             walk = self._walk
             walk.name = walker
         else:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def shared_record(record: Record) -> FleetRecord:
     """Return a record for several walkers that goes on where one of a single walker is."""
+    record.update_need()
     shared = FleetRecord(record.model, record.need.requirement, record.threshold, record.rewards)
-    record.flush()
     memory = record.remember()
     shared.committed.recall(memory)
     shared.recall(memory)
