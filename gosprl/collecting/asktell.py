@@ -247,6 +247,7 @@ class AskTell(ABC):
         self._go_on_without(walk, how)
         if self._crew is not None and not walk.is_lost:
             del self._walks[walker]
+        self._update_if_met()
 
     @property
     def on_loss(self) -> str:
