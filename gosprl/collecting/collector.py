@@ -292,8 +292,8 @@ class Collector(AskTell):
         return snapshot(self, last=True)
 
     def fleet_status(self) -> dict[str, int]:
-        """Return `walkers`, `in_flight` and `lost` of a fleet, for progress; nothing where there is one walker."""
-        return {}
+        """Return `walkers`, `in_flight` and `lost` of a fleet; nothing where there is one walker."""
+        return {} if self._crew is None else {"walkers": len(self._walks)} | self._crew.status()
 
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""
@@ -306,7 +306,8 @@ class Collector(AskTell):
             return Report(Guarantee.none("nothing was planned"), {}, {})
         try:
             self._account(walked=True)
-            return checked_report(planner, self._model.rows.num_states)
+            said = checked_report(planner, self._model.rows.num_states)
+            return said if self._crew is None else said._replace(guarantee=self._crew.qualified(said.guarantee))
         except Exception:
             if self._stop not in ("failed", "interrupted"):
                 raise

@@ -8,12 +8,36 @@ cover only the surroundings of one walker. An attempt of another walker ends
 - when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 from gosprl.collecting.engine import Engine
+from gosprl.guarantee import Guarantee
 from gosprl.strategies.base import UNLIMITED, Planner
+
+NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
+ASSUMED = {
+    "state": "that losing a walker depends on its last pair only",
+    "independent": "that losses do not depend on outcomes",
+}
+
+
+def of_several(guarantee: Guarantee, lost: Iterable[str]) -> Guarantee:
+    """Return what holds of a planner's guarantee if there are several walkers (docs/theory/fleet.md).
+
+    Parameters
+    ----------
+    lost
+        What became of samples that were given up: "unknown", "state", "independent".
+    """
+    if not guarantee.holds:
+        return guarantee
+    guarantee = guarantee.about(NO_BOUND)
+    for how in lost:
+        if how in ASSUMED:
+            guarantee = guarantee.assuming(ASSUMED[how])
+    return guarantee
 
 
 class Walking(Protocol):

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gosprl.collecting.record import Record
-from gosprl.collecting.sharing import Sharing
+from gosprl.collecting.sharing import Sharing, of_several
 from gosprl.fleet.record import FleetRecord
+from gosprl.guarantee import Guarantee
 from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
 
@@ -46,6 +47,15 @@ class Crew:
     def __init__(self, record: FleetRecord, sharing: Sharing, lost: str) -> None:
         self._record, self._sharing, self._lost = record, sharing, lost
         self._issued = 0
+        self._losses: set[str] = set()  # what became of samples that were given up
+
+    def qualified(self, guarantee: Guarantee) -> Guarantee:
+        """Return what holds of a planner's guarantee."""
+        return of_several(guarantee, sorted(self._losses))
+
+    def status(self) -> dict[str, int]:
+        """Return the numbers of steps in flight, and of samples that were given up."""
+        return {"in_flight": self._record.in_flight, "lost": self._record.lost}
 
     def issue(self, walk: "Walk", row: int) -> None:
         """Write that a walker was told to take a row."""
@@ -82,6 +92,7 @@ class Crew:
         self._sharing.end_attempts()
         if sample is None:
             return
+        self._losses.add(how)
         if not walk.is_lost:
             record.give_up(sample, how)
         elif how == "state" and sample.is_step:

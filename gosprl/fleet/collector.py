@@ -16,8 +16,9 @@ from typing import Any
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
+from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
-from gosprl.collecting.sharing import Sharing
+from gosprl.collecting.sharing import Sharing, of_several
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.lateness import Lateness
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
@@ -83,6 +84,7 @@ class FleetCollector(Collector):
         super().__init__(*args, lost=lost, **others)
         self._sharing = self._attempts = Sharing(self.walks)
         self._shared = self.engine  # its random numbers are those of all walkers
+        self._joined = 0  # walkers so far
         self._issued = 0  # orders
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
@@ -150,6 +152,13 @@ class FleetCollector(Collector):
             finally:
                 executor.close()
 
+    def report(self) -> PlannerReport:
+        """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
+        said, lost = super().report(), self.record.lost
+        if self._joined <= 1 and not lost:
+            return said
+        return said._replace(guarantee=of_several(said.guarantee, [self._lost] if lost else []))
+
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
         if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
@@ -192,6 +201,7 @@ class FleetCollector(Collector):
             engine = Engine(self.record, self._shared.rng, self._shared.horizon)
             engine.components = self._shared.components
             self.walks[event.walker] = Walk(event.walker, engine)
+            self._joined += 1
         elif isinstance(event, Lost):
             self._lose(event.walker)
         else:

@@ -11,15 +11,16 @@ from gosprl.runs.claims import check_claims, unpack
 from gosprl.runs.files import Damaged
 from gosprl.runs.schemas import LOG, PREFIXES
 
+_WRITTEN = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
+
 
 def encoded(batch: Any, with_schema: bool) -> memoryview:
     """Return the message of a batch, as a stream of its own without the end marker, and perhaps without the schema.
 
     A stream of several batches has exactly these messages, so a stream can be continued after a restart.
     """
-    options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
+    with pa.ipc.new_stream(sink, batch.schema, options=_WRITTEN) as stream:
         stream.write_batch(batch)
     begin = 0 if with_schema else len(PREFIXES[batch.schema])
     return memoryview(sink.getvalue())[begin : -len(END)]

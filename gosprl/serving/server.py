@@ -233,6 +233,7 @@ class Server:
         return {
             **{"met": result.met, "stop": stop, "steps": result.steps, "states": result.states},
             **{"missing": result.missing, "guarantee": str(result.guarantee)},
+            **self._ready().fleet_status(),
         }
 
     def _is_over_budget(self) -> bool:

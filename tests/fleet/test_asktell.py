@@ -472,3 +472,22 @@ def test_a_strategy_that_cannot_be_replaced_begins_anew():
                 collector.tell(s, 0, 1 - s, walker=walker)
                 at[walker] = 1 - s
     assert collector.result().met
+
+
+@pytest.mark.parametrize(
+    ("lost", "assumption"),
+    [
+        ("unknown", ""),
+        ("state", "that losing a walker depends on its last pair only"),
+        ("independent", "that losses do not depend on outcomes"),
+    ],
+)
+def test_the_guarantee_says_what_holds_for_several_walkers(lost, assumption):
+    collector = Collector(2, 1, 2, seed=0, lost=lost)
+    collector.ask(0, walker="a")
+    assert "one walker" not in str(collector.result().guarantee)
+    collector.ask(1, walker="b")
+    assert "the bound on the steps is proven for one walker" in str(collector.result().guarantee)
+    assert "that loss" not in str(collector.result().guarantee)
+    collector.lost("b")
+    assert assumption in str(collector.result().guarantee)

@@ -220,6 +220,8 @@ def test_walkers_share_one_need_and_wait_for_each_other():
     assert tell(served, "b") == {"ok": True, "done": False}
     assert tell(served, "a") == {"ok": True, "done": True}
     assert all(lamp(served, walker)["done"] for walker in "abc")
+    told = say(served, type="result")
+    assert (told["walkers"], told["in_flight"], told["lost"]) == (3, 0, 0)
     assert served.result().counts.tolist() == [[1, 1]]
 
 
