@@ -92,7 +92,7 @@ class FleetCollector(Collector):
         self._shared = self.engine  # its random numbers are those of all walkers
         self._joined = 0  # walkers so far
         self._issued = 0  # orders
-        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order: steps and resets under way, in order
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order, in order: steps, resets under way
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
