@@ -21,10 +21,12 @@ from typing import Any
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
+from gosprl.collecting.journal import LATE, UNKNOWN
 from gosprl.collecting.requirements import Requirement
 from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
-from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
+from gosprl.fleet.orders import RESET, Event, Executor, Joined, Late, Lost, Order, Report, Stopped, Taken
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Sample
 from gosprl.model.empirical import EmpiricalModel
@@ -64,6 +66,8 @@ class FleetCollector(Collector):
         run does not depend on time; at most d + 1 orders are in flight.
     executor
         A function that makes what carries orders and reports, for the entropy of the run's seed.
+    workers
+        What the user gave to say so, for runs on disk.
     **others
         As of `Collector`.
     """
@@ -78,9 +82,11 @@ class FleetCollector(Collector):
         thrift: float | None = None,
         deterministic: int | None = None,
         executor: Callable[[Any], Executor] | None = None,
+        workers: Any = None,
         **others: Any,
     ) -> None:
         self._executor = executor
+        self.options = {"workers": workers, "late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
         _checks.choice("lost", lost, LOST)
         self._lost = lost
         self._lateness = Lateness(late)
@@ -91,6 +97,8 @@ class FleetCollector(Collector):
             raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
         self._shared = self.engine  # its random numbers are those of all walkers
         self._issued = 0  # orders
+        self._stopped = False  # whether no more orders are issued
+        self.joined = 0  # walkers so far
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
         self._early: dict[int, Event] = {}  # reports that are not read yet, by order
@@ -130,9 +138,8 @@ class FleetCollector(Collector):
             As in `Collector.run`.
         """
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
-        record = self.record
-        self._shared.components = self._paths.look_at(system)
-        self._given = self._system = system
+        record, journal = self.record, self._journal
+        self._look_at(system)
         last = record.steps + record.quits + min(budget, UNLIMITED - record.steps - record.quits)
         with Progress(progress, self) as report, interrupts_heard(self._shared):
             try:
@@ -141,7 +148,12 @@ class FleetCollector(Collector):
                 while not self._is_over(last):
                     for event in self._in_order(executor.receive(self._patience_left(executor))):
                         self._take(event, executor, last)
-                    self._give_up_late(executor, last)
+                    for walker in self._late_walkers(executor):
+                        self._take(Late(walker), executor, last)
+                    if self._shared.interrupted and not self._stopped:
+                        self._take(Stopped(), executor, last)
+                    if journal is not None and journal.due:
+                        journal.sync(system)
                     report()
                 report(last=True)
                 self._stop = self._why(self._shared.interrupted)
@@ -157,6 +169,37 @@ class FleetCollector(Collector):
             finally:
                 executor.close()
 
+    def replay(self, executor: Executor, system: System, last: int) -> None:
+        """Repeat a run from its events, which `executor` returns one by one, and none at the end.
+
+        Parameters
+        ----------
+        executor
+            Says what happened, and compares the orders with those that were issued then.
+        system
+            As in `walk_fleet`.
+        last
+            The number of steps and chosen resets after which no more orders were issued.
+        """
+        self._look_at(system)
+        while events := executor.receive():
+            for event in self._in_order(events):
+                self._take(event, executor, last)
+
+    def number_from(self, number: int) -> None:
+        """Let the next order have this number: those before belong to an earlier part of the run."""
+        self._issued = self._read = number
+
+    def _look_at(self, system: System) -> None:
+        self._shared.components = self._paths.look_at(system)
+        self._given = self._system = system
+
+    @property
+    def _journal(self) -> FleetJournal | None:
+        journal = self.record.journal
+        assert journal is None or isinstance(journal, FleetJournal)
+        return journal
+
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
         if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
@@ -165,7 +208,7 @@ class FleetCollector(Collector):
 
     def _stops(self, last: int) -> bool:
         record = self.record
-        return self._shared.interrupted or self._finished or record.begun + record.quits >= last
+        return self._stopped or self._finished or record.begun + record.quits >= last
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
@@ -187,13 +230,25 @@ class FleetCollector(Collector):
                 out.append(event)
         return out
 
-    def _take(self, event: Event, executor: Executor, last: int) -> None:
+    def _take(self, event: Taken, executor: Executor, last: int) -> None:
+        journal = self._journal
         if isinstance(event, Joined):
+            self.joined += 1
+            if journal is not None:
+                journal.joined(event.walker)
             engine = Engine(self.record, self._shared.rng, self._shared.horizon)
             engine.components = self._shared.components
             self.walks[event.walker] = Walk(event.walker, engine)
         elif isinstance(event, Lost):
             self._lose(event.walker)
+        elif isinstance(event, Late):
+            self._give_up_late(self.walks[event.walker])
+        elif isinstance(event, Stopped):
+            self._stopped = True
+            if event.killed and self._lost == "state":  # the end of a learner is no crash of its systems
+                self._lost = "unknown"
+            if journal is not None:
+                journal.stopped()
         elif not self._report(event, executor):
             executor.dismiss(event.walker)
             self._lose(event.walker)
@@ -202,9 +257,25 @@ class FleetCollector(Collector):
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""
         walk = self.walks.pop(walker, None)
-        if walk is not None and walk.sample is not None and not walk.is_late:
-            self.record.give_up(walk.sample, self._lost)
+        if walk is None:
+            return
+        if self._journal is not None:
+            self._journal.left(walker)
+        if walk.order is not None and not walk.is_late:
+            self._give_up(walk)
             self._end_attempts()
+
+    def _give_up(self, walk: Walk) -> None:
+        """Count no more on the answer to the open order of a walker."""
+        journal, sample = self._journal, walk.sample
+        assert walk.order is not None
+        if journal is not None:
+            if self._lost == "state" and sample is not None and sample.is_step:
+                journal.answer(walk.order, UNKNOWN)  # the record writes the crash
+            else:
+                journal.give_up(walk.order)
+        if sample is not None:
+            self.record.give_up(sample, self._lost)
 
     def _report(self, report: Report, executor: Executor) -> bool:
         """Write what a walker reports; False if it is not an answer to what it was asked."""
@@ -220,6 +291,8 @@ class FleetCollector(Collector):
         except GosprlError:
             return False
         walk.order, self.engine = None, walk.engine
+        if self._journal is not None:
+            self._journal.answer(order, LATE if walk.is_late else 0)
         if walk.is_late:
             self._report_late(walk, report, key)
         elif order.action == RESET:
@@ -260,14 +333,16 @@ class FleetCollector(Collector):
 
     def _report_late(self, walk: Walk, report: Report, key: Any) -> None:
         """Write what came late, and let the walker go on from there."""
-        walk.is_late, engine, sample = False, walk.engine, walk.sample
-        if sample is not None and sample.is_unknown and self._lost == "unknown":
-            if sample.is_step:
-                self.record.fill(sample, key, as_number(report.reward), report.terminated, report.actions)
-            else:
-                self.record.returning = sample
-                self.record.reset(self.record.arrive_at(key, report.actions))
-            self.record.returning = None
+        walk.is_late, engine, sample, record = False, walk.engine, walk.sample, self.record
+        outcome = (key, as_number(report.reward), report.terminated, report.actions, report.truncated)
+        if sample is None or not sample.is_unknown or self._lost != "unknown":
+            record.pass_over(-1 if sample is None or not sample.is_step else sample.row, *outcome)
+        elif sample.is_step:
+            record.fill(sample, *outcome)
+        else:
+            record.returning = sample
+            record.reset(record.arrive_at(key, report.actions))
+        record.returning = None
         if report.terminated or report.truncated:
             engine.state, walk.cut = None, True
         else:
@@ -275,22 +350,21 @@ class FleetCollector(Collector):
             walk.cut = False
         self._end_attempts()
 
-    def _give_up_late(self, executor: Executor, last: int) -> None:
-        """Count no more on samples that take too long; their walkers may still report."""
+    def _late_walkers(self, executor: Executor) -> list[int]:
+        """Return the walkers whose answers take too long; they may still come."""
         limit = self._lateness.limit
         if limit == math.inf:
-            return
-        now, given_up = executor.now(), False
-        for walk in self.walks.values():
-            if walk.order is not None and not walk.is_late and now - walk.since >= limit:
-                walk.is_late = given_up = True
-                walk.engine.break_off()
-                walk.engine.state = None
-                if walk.sample is not None:
-                    self.record.give_up(walk.sample, self._lost)
-        if given_up:
-            self._end_attempts()
-            self._send_orders(executor, last)
+            return []
+        now = executor.now()
+        waiting = (walk for walk in self.walks.values() if walk.order is not None and not walk.is_late)
+        return [walk.walker for walk in waiting if now - walk.since >= limit]
+
+    def _give_up_late(self, walk: Walk) -> None:
+        walk.is_late = True
+        walk.engine.break_off()
+        walk.engine.state = None
+        self._give_up(walk)
+        self._end_attempts()
 
     def _end_attempts(self, but: Engine | None = None) -> None:
         """Let all walkers but one ask for a new attempt before their next step."""
@@ -337,6 +411,8 @@ class FleetCollector(Collector):
             if self._left <= 0:
                 self._end_attempts(walk.engine)
         walk.since = executor.now()
+        if self._journal is not None:
+            self._journal.issue(walk.order)
         executor.send(walk.order)
 
     def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
