@@ -88,13 +88,22 @@ class Progress(_Reports):
             "collected": record.need.collected,
             "saved": None if record.journal is None else record.journal.saved,
             "rate": (record.steps - self._before) / self._seconds(),  # of this call: a run may have been resumed
+            **self._collector.fleet_status(),
         }
 
     def _line(self, status: dict[str, Any]) -> str:
         return (
             f"{status['met']:7.1%} of {states_of(status)} met  {status['steps']:>10,} steps  "
-            f"{status['attempts']:>8,} plans  {status['rate']:>9,.0f} steps/s"
+            f"{status['attempts']:>8,} plans  {status['rate']:>9,.0f} steps/s{fleet_of(status)}"
         )
+
+
+def fleet_of(status: dict[str, Any]) -> str:
+    """Return the walkers that a status speaks of, in words; nothing if there is one walker."""
+    if "walkers" not in status:
+        return ""
+    lost = f", {status['lost']:,} lost" if status["lost"] else ""
+    return f", {status['walkers']:,} walkers, {status['in_flight']:,} in flight{lost}"
 
 
 def states_of(status: dict[str, Any]) -> str:
@@ -133,7 +142,7 @@ def _clock() -> str:
 def _logged(status: dict[str, Any], rate: float) -> str:
     saved = "" if status["saved"] is None else f", {status['saved']:,} saved"
     met = f"{100 * status['met']:.1f} % of {states_of(status)} met"
-    return f"{met}, {status['steps']:,} steps{saved}, {rate:,.0f} steps/s"
+    return f"{met}, {status['steps']:,} steps{saved}, {rate:,.0f} steps/s{fleet_of(status)}"
 
 
 def _forecast(missing: int, then: tuple[float, int, int], now: tuple[float, int, int]) -> str:

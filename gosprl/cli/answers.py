@@ -14,6 +14,7 @@ from rich.table import Table
 
 import gosprl
 from gosprl import applications
+from gosprl.cli.fleets import copies
 from gosprl.cli.saving import check_file, observations, save, transitions
 from gosprl.cli.shared import INTERRUPTED, facts, live, out, outcome, print_error, print_json, summary
 
@@ -71,7 +72,8 @@ def run(
     walk = {key: getattr(request, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:
-            answer = application(request.system, progress=bar, **walk, **request.declared, **request.kept, **options)
+            system = copies(request.system, request.declared)
+            answer = application(system, progress=bar, **walk, **request.declared, **request.kept, **options)
     except gosprl.CollectionError as error:
         end_failed(request, error)
     report(request, answer, more, listed)

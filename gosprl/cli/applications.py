@@ -16,6 +16,7 @@ import gosprl
 from gosprl import _checks, applications
 from gosprl.applications.goal_free import row_costs
 from gosprl.cli.answers import Request, run
+from gosprl.cli.fleets import Workers, fleet
 from gosprl.cli.outputs import OutDir, kept, made_by
 from gosprl.cli.shared import (
     AsJson,
@@ -95,6 +96,7 @@ def find_treasure(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -112,7 +114,7 @@ def find_treasure(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise, needed=threshold is not None)
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("searching", request, applications.find_treasure, {"need": samples(need), "threshold": threshold})
 
@@ -144,6 +146,7 @@ def estimate_model(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -157,7 +160,7 @@ def estimate_model(
 
     Example: `gosprl estimate-model FrozenLake-v1 --eta 0.5 --norm max --seed 0 --json`
     """
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
@@ -184,6 +187,7 @@ def estimate_diameter(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -196,7 +200,7 @@ def estimate_diameter(
 
     Example: `gosprl estimate-diameter riverswim6 --epsilon 0.5 --rule certified --seed 0`
     """
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
@@ -241,6 +245,7 @@ def explore_all_goals(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -254,7 +259,7 @@ def explore_all_goals(
 
     Example: `gosprl explore-all-goals riverswim --set states=3 --epsilon 1 --c-min 0.5 --goal 2 --seed 0`
     """
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
@@ -293,6 +298,7 @@ def learn_policy(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -308,7 +314,7 @@ def learn_policy(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
     run("learning a policy", request, applications.learn_policy, options, listed=("policy", "lower", "upper"))
@@ -334,6 +340,7 @@ def best_state(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -351,7 +358,7 @@ def best_state(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("comparing states", request, applications.best_state, {"budget": budget, "epsilon": epsilon})
 
@@ -373,6 +380,7 @@ def estimate_rewards(
     unseen: Unseen = None,
     data: Data = None,
     data_order: DataOrder = None,
+    workers: Workers = None,
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
@@ -387,7 +395,7 @@ def estimate_rewards(
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
-    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
+    given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
     run("estimating rewards", request, applications.estimate_rewards, {"epsilon": epsilon})
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 import gosprl
+from gosprl.cli.fleets import Deterministic, Late, Lost, Thrift, Workers, copies, fleet
 from gosprl.cli.outputs import OutDir, SyncSeconds, SyncSteps, kept, made_by
 from gosprl.cli.shared import (
     INTERRUPTED,
@@ -109,6 +110,11 @@ def collect(
     process: ProcessOption = None,
     timeout: Timeout = None,
     log: ErrorLog = None,
+    workers: Workers = None,
+    late: Late = None,
+    lost: Lost = None,
+    thrift: Thrift = None,
+    deterministic: Deterministic = None,
     keep_in: OutDir = None,
     sync_steps: SyncSteps = None,
     sync_seconds: SyncSeconds = None,
@@ -133,12 +139,15 @@ def collect(
 
     Example: `gosprl collect FrozenLake-v1 --need 30 --seed 1 --data runs/lake`
 
+    Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --workers 2`
+
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --out runs/lake`, after a crash `gosprl resume runs/lake`
     """
     options = strategy_options(confidence, scale, linear_scale, delta, goals, reach, planning)
     options |= declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     if need_unknown is not None:
         options["need_unknown"] = need_unknown
+    options |= fleet(workers, late, lost, thrift, deterministic)
     options |= kept(keep_in, _source(env, settings, process, timeout), sync_steps, sync_seconds)
     with opened(env, settings, process, timeout, log) as (name, system):
         if known and not isinstance(system, gosprl.TabularMDP):
@@ -152,7 +161,7 @@ def collect(
         if known:
             options["dynamics"] = system
         options |= {"strategy": strategy, "seed": seed, "max_steps": max_steps}
-        result, wrong = _collected(system, samples(need, tables=True), options)
+        result, wrong = _collected(copies(system, options), samples(need, tables=True), options)
     print_result(name, system, result, as_json)
     if compare:
         _compare(system, samples(need), result, seed)

@@ -25,7 +25,7 @@ from rich.table import Table
 
 import gosprl
 from gosprl import _checks
-from gosprl.progress import LogLines, states_of
+from gosprl.progress import LogLines, fleet_of, states_of
 
 P = ParamSpec("P")
 
@@ -296,6 +296,7 @@ def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[d
 
         def show(status: dict[str, Any]) -> None:
             numbers = f"{status['steps']:,} steps, {status['attempts']:,} plans, {status['rate']:,.0f} steps/s"
+            numbers += fleet_of(status)
             progress.update(task, completed=status["met"], numbers=numbers, states=states_of(status))
 
         yield show

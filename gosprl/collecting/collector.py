@@ -166,7 +166,7 @@ class Collector(AskTell):
 
     @property
     def _finished(self) -> bool:
-        if self.record.counted.need.met:  # before the first state is discovered, nothing is asked of any
+        if self.record.is_met:  # before the first state is discovered, nothing is asked of any
             return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
         return self.given_up is not None or self.record.found is not None
 
@@ -277,6 +277,10 @@ class Collector(AskTell):
     def last_result(self) -> Result:
         """Return the same for a collector that is not used any more: its counts are handed over, not copied."""
         return snapshot(self, last=True)
+
+    def fleet_status(self) -> dict[str, int]:
+        """Return `walkers`, `in_flight` and `lost` of a fleet, for progress; nothing where there is one walker."""
+        return {}
 
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""

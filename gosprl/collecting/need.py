@@ -58,6 +58,7 @@ class Need:
         self._name_arrays()
         self._totals = self.ledger.totals
         self.of_states = False  # whether some state has a need of its own
+        self.settled: list[int] = []  # states that need no more than what is in flight, in this order; of a fleet
         self._model = model
         self._mark = -1  # of the model, at the last update
         self._most = ALL // max(R + S, MANY if model.growing else 0)

@@ -91,6 +91,11 @@ class Record:
         return self
 
     @property
+    def is_met(self) -> bool:
+        """Whether nothing that counts for the result is missing, except what was waived."""
+        return self.need.met
+
+    @property
     def begun(self) -> int:
         """Steps so far, those that are not finished included."""
         return self.steps

@@ -14,7 +14,7 @@ its own, since plans may cover only the surroundings of one walker. An attempt o
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,10 +26,11 @@ from gosprl.collecting.requirements import Requirement
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
-from gosprl.fleet.orders import RESET, Event, Executor, Joined, Late, Lost, Order, Report, Stopped, Taken
+from gosprl.fleet.orders import RESET, Executor, Joined, Late, Lost, Order, Report, Stopped, Taken
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Sample
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.states import CRASH
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
@@ -48,6 +49,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
 class FleetCollector(Collector):
@@ -86,7 +88,8 @@ class FleetCollector(Collector):
         **others: Any,
     ) -> None:
         self._executor = executor
-        self.options = {"workers": workers, "late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
+        self.options = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
+        self.workers = workers
         _checks.choice("lost", lost, LOST)
         self._lost = lost
         self._lateness = Lateness(late)
@@ -98,16 +101,22 @@ class FleetCollector(Collector):
         self._shared = self.engine  # its random numbers are those of all walkers
         self._issued = 0  # orders
         self._stopped = False  # whether no more orders are issued
+        self._killed = False  # whether that is so because the learner was ended
         self.joined = 0  # walkers so far
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
-        self._early: dict[int, Event] = {}  # reports that are not read yet, by order
-        self._read = 0  # orders whose reports were read
+        self._early: dict[int, Report] = {}  # reports that are not read yet, by order
+        self._read = 0  # the first order whose report is waited for, in the order of issue
+        self._given_up: set[int] = set()  # later orders whose reports nobody waits for
 
     def _new_record(
         self, model: EmpiricalModel, asked: Requirement, threshold: float, rewards: tuple[float, float]
     ) -> FleetRecord:
         return FleetRecord(model, asked, threshold, rewards)
+
+    def fleet_status(self) -> dict[str, int]:
+        """Return the numbers of walkers, of steps in flight, and of samples that were given up."""
+        return {"walkers": len(self.walks), "in_flight": self.record.in_flight, "lost": self.record.lost}
 
     def _positions(self, s: int) -> list[int]:
         others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
@@ -146,12 +155,13 @@ class FleetCollector(Collector):
                 self._stop = ""
                 executor.open()
                 while not self._is_over(last):
-                    for event in self._in_order(executor.receive(self._patience_left(executor))):
+                    for event in self._in_order(executor.receive(self._patience_left(executor)), executor):
                         self._take(event, executor, last)
                     for walker in self._late_walkers(executor):
                         self._take(Late(walker), executor, last)
                     if self._shared.interrupted and not self._stopped:
                         self._take(Stopped(), executor, last)
+                    self._send_orders(executor, last)
                     if journal is not None and journal.due:
                         journal.sync(system)
                     report()
@@ -183,8 +193,9 @@ class FleetCollector(Collector):
         """
         self._look_at(system)
         while events := executor.receive():
-            for event in self._in_order(events):
+            for event in self._in_order(events, executor):
                 self._take(event, executor, last)
+            self._send_orders(executor, last)
 
     def number_from(self, number: int) -> None:
         """Let the next order have this number: those before belong to an earlier part of the run."""
@@ -212,22 +223,29 @@ class FleetCollector(Collector):
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        open_since = [walk.since for walk in self.walks.values() if walk.order is not None and not walk.is_late]
-        limit = self._lateness.limit
-        if not open_since or limit == math.inf:
-            return None
-        return max(0.0, min(open_since) + limit - executor.now())
+        until = min((self._late_at(walk) for walk in self.walks.values()), default=math.inf)
+        return None if until == math.inf else max(0.0, until - executor.now())
 
-    def _in_order(self, events: list[Event]) -> list[Event]:
+    def _late_at(self, walk: Walk) -> float:
+        """Return the time at which the answer of a walker will be late; inf: never, or nobody waits for one."""
+        order = walk.order
+        if order is None or walk.is_late or order.number in self._early:
+            return math.inf
+        return walk.since + self._lateness.limit(of_reset=order.action == RESET)
+
+    def _in_order(self, events: Sequence[Taken], executor: Executor) -> Sequence[Taken]:
         """Return the events that are to be taken now, in this order."""
         if self._depth is None:
             return events
-        out: list[Event] = []
+        out: list[Taken] = []
         for event in events:
-            if isinstance(event, Report):
-                self._early[event.number] = event
-            else:
+            walk = None if isinstance(event, Stopped) else self.walks.get(event.walker)
+            order = None if walk is None or walk.is_late else walk.order
+            if walk is None or order is None or not isinstance(event, Report) or event.number != order.number:
                 out.append(event)
+            else:
+                self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
+                self._early[event.number] = event
         return out
 
     def _take(self, event: Taken, executor: Executor, last: int) -> None:
@@ -245,13 +263,11 @@ class FleetCollector(Collector):
             self._give_up_late(self.walks[event.walker])
         elif isinstance(event, Stopped):
             self._stopped = True
-            if event.killed and self._lost == "state":  # the end of a learner is no crash of its systems
-                self._lost = "unknown"
+            self._killed = event.killed
             if journal is not None:
                 journal.stopped()
-        elif not self._report(event, executor):
-            executor.dismiss(event.walker)
-            self._lose(event.walker)
+        else:
+            self._take_report(event, executor)
         self._send_orders(executor, last)
 
     def _lose(self, walker: int) -> None:
@@ -259,23 +275,41 @@ class FleetCollector(Collector):
         walk = self.walks.pop(walker, None)
         if walk is None:
             return
-        if self._journal is not None:
-            self._journal.left(walker)
-        if walk.order is not None and not walk.is_late:
-            self._give_up(walk)
+        journal, order, sample = self._journal, walk.order, walk.sample
+        if journal is not None:
+            journal.left(walker)
+        if order is None:
+            return
+        self._wait_no_more(order)
+        if not walk.is_late:
+            self._give_up(walk, self._lost)
             self._end_attempts()
+        elif self._lost == "state" and sample is not None and sample.is_unknown and sample.is_step:
+            if journal is not None:
+                journal.answer(order, LATE | UNKNOWN)
+            self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
 
-    def _give_up(self, walk: Walk) -> None:
-        """Count no more on the answer to the open order of a walker."""
+    def _wait_no_more(self, order: Order) -> None:
+        if self._depth is not None and order.number >= self._read:
+            self._early.pop(order.number, None)
+            self._given_up.add(order.number)
+
+    def _take_report(self, report: Report, executor: Executor) -> None:
+        if not self._report(report, executor):
+            executor.dismiss(report.walker)
+            self._lose(report.walker)
+
+    def _give_up(self, walk: Walk, how: str) -> None:
+        """Count no more on the answer to the open order of a walker; `how` as in `FleetRecord.give_up`."""
         journal, sample = self._journal, walk.sample
         assert walk.order is not None
         if journal is not None:
-            if self._lost == "state" and sample is not None and sample.is_step:
+            if how == "state" and sample is not None and sample.is_step:
                 journal.answer(walk.order, UNKNOWN)  # the record writes the crash
             else:
                 journal.give_up(walk.order)
         if sample is not None:
-            self.record.give_up(sample, self._lost)
+            self.record.give_up(sample, how)
 
     def _report(self, report: Report, executor: Executor) -> bool:
         """Write what a walker reports; False if it is not an answer to what it was asked."""
@@ -285,7 +319,8 @@ class FleetCollector(Collector):
         order = walk.order
         if order is None or order.number != report.number:
             return False
-        self._lateness.note(executor.now() - walk.since, counts=order.action != RESET)
+        if self._depth is None or walk.is_late:
+            self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
         try:
             key = self._shared_key(report)
         except GosprlError:
@@ -313,12 +348,17 @@ class FleetCollector(Collector):
         if walk.cut:
             engine.start(key, report.actions, by_reset=True)
             record.resets += self._start is not None
-            if self._start is None:
-                self._start = engine.state
-                record.update_need()
+            self._model.restarts += self._start is not None and walk.is_new
+            self._begin_at(engine.state)
         else:
             engine.reset(key, report.actions)
-        record.returning, walk.cut = None, False
+        record.returning, walk.cut, walk.is_new = None, False, False
+
+    def _begin_at(self, s: int | None) -> None:
+        """Let the run begin in s, unless it has begun."""
+        if self._start is None:
+            self._start = s
+            self.record.update_need()
 
     def _report_step(self, walk: Walk, report: Report, key: Any) -> None:
         engine, sample = walk.engine, walk.sample
@@ -335,7 +375,7 @@ class FleetCollector(Collector):
         """Write what came late, and let the walker go on from there."""
         walk.is_late, engine, sample, record = False, walk.engine, walk.sample, self.record
         outcome = (key, as_number(report.reward), report.terminated, report.actions, report.truncated)
-        if sample is None or not sample.is_unknown or self._lost != "unknown":
+        if sample is None or not sample.is_unknown or self._lost == "independent":
             record.pass_over(-1 if sample is None or not sample.is_step else sample.row, *outcome)
         elif sample.is_step:
             record.fill(sample, *outcome)
@@ -348,23 +388,30 @@ class FleetCollector(Collector):
         else:
             engine.start(key, report.actions)
             walk.cut = False
+            self._begin_at(engine.state)
         self._end_attempts()
 
     def _late_walkers(self, executor: Executor) -> list[int]:
         """Return the walkers whose answers take too long; they may still come."""
-        limit = self._lateness.limit
-        if limit == math.inf:
-            return []
         now = executor.now()
-        waiting = (walk for walk in self.walks.values() if walk.order is not None and not walk.is_late)
-        return [walk.walker for walk in waiting if now - walk.since >= limit]
+        return [walk.walker for walk in self.walks.values() if self._late_at(walk) <= now]
 
     def _give_up_late(self, walk: Walk) -> None:
+        """Wait no longer for the answer of a walker, which may still report."""
+        assert walk.order is not None
         walk.is_late = True
         walk.engine.break_off()
         walk.engine.state = None
-        self._give_up(walk)
+        self._wait_no_more(walk.order)
+        self._give_up(walk, self._lost_if_late)
         self._end_attempts()
+
+    @property
+    def _lost_if_late(self) -> str:
+        """What becomes of a late sample; no crash, if how long is late changes: then it is no outcome of its pair."""
+        if self._killed and self._lost == "state":
+            return "unknown"  # the end of a learner is no crash of its systems
+        return "unknown" if self._lost == "state" and not self._lateness.is_fixed else self._lost
 
     def _end_attempts(self, but: Engine | None = None) -> None:
         """Let all walkers but one ask for a new attempt before their next step."""
@@ -378,20 +425,19 @@ class FleetCollector(Collector):
             for walk in self.walks.values():
                 if walk.order is None:
                     self._order(walk, executor, last)
-            event = self._early.pop(self._read, None) if self._may_read() else None
-            if event is None:
+            report = self._next_early()
+            if report is None:
                 return
-            self._read += 1
-            assert isinstance(event, Report)
-            if not self._report(event, executor):
-                executor.dismiss(event.walker)
-                self._lose(event.walker)
+            self._take_report(report, executor)
 
-    def _may_read(self) -> bool:
-        """Whether the next report in the order of issue may be read: enough later orders are out, or none can be."""
-        if self._depth is None:
-            return False
-        return self._issued > self._read
+    def _next_early(self) -> Report | None:
+        """Return the next report in the order of issue, if it is here; all orders that can be are issued before."""
+        while self._read in self._given_up:
+            self._given_up.remove(self._read)
+            self._read += 1
+        report = self._early.pop(self._read, None)
+        self._read += report is not None
+        return report
 
     def _order(self, walk: Walk, executor: Executor, last: int) -> None:
         if self._depth is not None and self._issued - self._read > self._depth:
@@ -423,6 +469,8 @@ class FleetCollector(Collector):
             return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
         self.engine = engine
         while not self._stops(last) and not (record.need.met and self._in_flight()):
+            if self._left <= 0:  # the steps that the planner allowed are issued, perhaps by others
+                engine.end()
             if engine.attempt is None and not self._new_attempt():
                 continue
             if engine.at_reset:

@@ -18,28 +18,35 @@ class Lateness:
     Parameters
     ----------
     late
-        A multiple of the mean duration so far; a time such as "5s", "300ms" or "2min"; None: never.
+        A multiple of the mean duration so far, of steps or of resets; a time such as "5s", "300ms" or "2min"; None:
+        never.
+
+    Attributes
+    ----------
+    is_fixed
+        Whether it is a fixed time.
     """
 
     def __init__(self, late: float | str | None) -> None:
         self._fixed = self._times = math.inf
-        self._sum, self._number = 0.0, 0
+        self._sum, self._number = [0.0, 0.0], [0, 0]  # of steps, of resets
+        self.is_fixed = isinstance(late, str)
         if isinstance(late, str):
             self._fixed = _seconds(late)
         elif late is not None:
             self._times = _checks.positive("late", late)
 
-    @property
-    def limit(self) -> float:
-        """The seconds after which a sample is late; inf: never."""
-        if self._times == math.inf or self._number < FEW:
+    def limit(self, *, of_reset: bool = False) -> float:
+        """Return the seconds after which the answer to an order is late; inf: never."""
+        number = self._number[of_reset]
+        if self._times == math.inf or number < FEW:
             return self._fixed
-        return max(LEAST, self._times * self._sum / self._number)
+        return max(LEAST, self._times * self._sum[of_reset] / number)
 
-    def note(self, seconds: float, *, counts: bool = True) -> None:
-        """Take in how long an order took; `counts`: whether it is a step."""
-        if counts:
-            self._sum, self._number = self._sum + seconds, self._number + 1
+    def note(self, seconds: float, *, of_reset: bool = False) -> None:
+        """Take in how long an order took: a step, or a reset."""
+        self._sum[of_reset] += seconds
+        self._number[of_reset] += 1
 
 
 def _seconds(text: str) -> float:

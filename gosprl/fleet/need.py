@@ -109,35 +109,56 @@ class FleetNeed(Need):
 
     def reserve(self, row: int) -> bool:
         """Ask for one sample less of a row: it is in flight. Whether its state has all that it needs by that."""
-        number, ledger = self.in_flight.get(row, 0), self.ledger
+        number, ledger, s = self.in_flight.get(row, 0), self.ledger, int(self.ledger.row_state[row])
+        was = bool(ledger.unmet_items[s])
         if not number:
             self._asked[row] = int(ledger.pair[row])
         self.in_flight[row] = number + 1
-        ledger.pair[row] = max(0, self._asked[row] - number - 1)
-        s = int(ledger.row_state[row])
         if self.of_states:
-            of_state = self._of_state.setdefault(s, [0, int(ledger.state[s])])
-            of_state[0] += 1
-            ledger.state[s] = max(0, of_state[1] - of_state[0])
-        was = bool(ledger.unmet_items[s])
+            self._of_state.setdefault(s, [0, int(ledger.state[s])])[0] += 1
+        self._hide(row, s)
+        if was and not ledger.unmet_items[s]:
+            self.settled.append(s)
+            return True
+        return False
+
+    def land(self, row: int) -> None:
+        """Let one sample of a row be in flight no more, and show all that is needed of it; `hide` has to follow."""
+        s = int(self.ledger.row_state[row])
+        self._show(row, s)
+        self.in_flight[row] -= 1
+        if s in self._of_state:
+            self._of_state[s][0] -= 1
         self._recount_quietly(s)
-        return was and not ledger.unmet_items[s]
+
+    def hide(self, row: int) -> None:
+        """Ask for as many samples less again as are in flight; call it when what has landed is counted."""
+        s = int(self.ledger.row_state[row])
+        self._hide(row, s)
+        if not self.in_flight[row]:
+            del self.in_flight[row], self._asked[row]
+        if s in self._of_state and not self._of_state[s][0]:
+            del self._of_state[s]
 
     def release(self, row: int) -> None:
-        """Ask for one sample more of a row: one that was in flight is counted from now on, or lost."""
-        number, ledger = self.in_flight[row] - 1, self.ledger
-        ledger.pair[row] = max(0, self._asked[row] - number)
-        if number:
-            self.in_flight[row] = number
-        else:
-            del self.in_flight[row], self._asked[row]
-        s = int(ledger.row_state[row])
-        of_state = self._of_state.get(s)
-        if of_state is not None:
-            of_state[0] -= 1
-            ledger.state[s] = max(0, of_state[1] - of_state[0])
-            if not of_state[0]:
-                del self._of_state[s]
+        """Ask for one sample more of a row: one that was in flight is lost."""
+        s = int(self.ledger.row_state[row])
+        was = bool(self.unmet_items[s])
+        self.land(row)
+        self.hide(row)
+        if self.unmet_items[s] and not was:
+            self.ledger.totals[VERSION] += 1  # planners have dropped this goal
+
+    def _show(self, row: int, s: int) -> None:
+        self.ledger.pair[row] = self._asked[row]
+        if s in self._of_state:
+            self.ledger.state[s] = self._of_state[s][1]
+
+    def _hide(self, row: int, s: int) -> None:
+        self.ledger.pair[row] = max(0, self._asked[row] - self.in_flight[row])
+        if s in self._of_state:
+            number, asked = self._of_state[s]
+            self.ledger.state[s] = max(0, asked - number)
         self._recount_quietly(s)
 
     def _recount_quietly(self, s: int) -> None:
@@ -150,12 +171,24 @@ class FleetNeed(Need):
     @contextmanager
     def _nothing_in_flight(self) -> Iterator[None]:
         """Show the whole need, while it is changed."""
-        rows = [row for row, number in self.in_flight.items() for _ in range(number)]
-        for row in rows:
-            self.release(row)
+        ledger = self.ledger
+        of_row = [(row, int(ledger.row_state[row])) for row in self.in_flight]
+        before = {s: bool(ledger.unmet_items[s]) for _, s in of_row}
+        for row, s in of_row:
+            self._show(row, s)
+            self._recount_quietly(s)
         yield
-        for row in rows:
-            self.reserve(row)
+        self._of_state.clear()
+        for row, s in of_row:
+            self._asked[row] = int(ledger.pair[row])
+            if self.of_states:
+                self._of_state.setdefault(s, [0, int(ledger.state[s])])[0] += self.in_flight[row]
+        for row, s in of_row:
+            self._hide(row, s)
+        now = {s: bool(ledger.unmet_items[s]) for s in before}
+        self.settled += [s for s in now if before[s] and not now[s]]
+        if any(now[s] and not before[s] for s in now):
+            ledger.totals[VERSION] += 1
 
     def renumber(self, row: NDArray[np.int64]) -> None:
         """Let the rows in flight have the numbers that `row` [R] has for them; call it before `resize`."""

@@ -71,6 +71,11 @@ class FleetRecord(Record):
         return counted
 
     @property
+    def is_met(self) -> bool:
+        """Whether the committed samples are all that is needed; not before those returned and in flight are."""
+        return self.need.met and self.counted.need.met
+
+    @property
     def begun(self) -> int:
         """Steps so far, those in flight included."""
         return self.steps + self.in_flight
@@ -99,22 +104,23 @@ class FleetRecord(Record):
         self.lost += 1
         if how == "state" and sample.is_step:
             self.returning = sample
-            self._end(sample.row, CRASH, 0.0)
+            self._end(sample.row, CRASH, self.crash_reward)
             return
-        self._land(sample)
+        self.in_flight -= sample.is_step
+        self.need.release(sample.row)
         self.steps += sample.is_step
         sample.is_unknown = True
         if how == "independent":
             self._queues.drop(sample)
         self._commit(sample.row)
 
-    def _land(self, sample: Sample) -> None:
-        """Let a sample be in flight no more."""
-        self.in_flight -= sample.is_step
-        self.need.release(sample.row)
+    @property
+    def crash_reward(self) -> float:
+        """The reward of a step that never reported one: 0, or the nearest one allowed."""
+        return min(max(0.0, self.rewards[0]), self.rewards[1])
 
     def fill(
-        self, sample: Sample, key: Any, reward: float, terminated: bool, actions: Any, truncated: bool = False
+        self, sample: Sample, key: Any, reward: float, terminated: bool, actions: Any = None, truncated: bool = False
     ) -> int:
         """Write the outcome of a sample that was given up as unknown, and return the state it led to."""
         self.returning = sample
@@ -150,15 +156,20 @@ class FleetRecord(Record):
             self._count_committed(row, s_next, reward)
             self.returning = sample
             return
-        if not sample.is_unknown:
-            self._land(sample)
+        landed = not sample.is_unknown
+        if landed:
+            self.in_flight -= sample.is_step
+            self.need.land(row)
         super()._note(row, s_next, reward)
         self.flush()
+        if landed:
+            self.need.hide(row)
         sample.outcome, sample.is_unknown = Result(s_next, reward), False
         if sample.place:
             self._count_committed(row, s_next, reward)
             self.committed.flush()
             self.counts.fill(row, sample.place, s_next)
+            self._queues.unknown.remove(sample)
         else:
             self._commit(row)
 
@@ -168,6 +179,7 @@ class FleetRecord(Record):
             if sample.outcome is None:
                 self.committed.flush()
                 sample.place = self.counts.add_unknown(row)
+                self._queues.unknown.append(sample)
             else:
                 self._count_committed(row, *sample.outcome)
 

@@ -20,7 +20,7 @@ class Result(NamedTuple):
     reward: float
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Sample:
     """One order to take a row."""
 
@@ -33,10 +33,11 @@ class Sample:
 
 
 class Queues:
-    """The samples of each row that are not committed yet, in the order of issue."""
+    """The samples of each row that are not committed yet, in the order of issue; and those that are unknown."""
 
     def __init__(self) -> None:
         self._queues: dict[int, deque[Sample]] = {}
+        self.unknown: list[Sample] = []  # committed without an outcome, which may still come
 
     def issue(self, number: int, row: int, is_step: bool) -> Sample:
         """Let there be one more sample of a row."""
@@ -65,6 +66,6 @@ class Queues:
     def renumber(self, row: NDArray[np.int64]) -> None:
         """Let the rows have the numbers that `row` [R] has for them."""
         self._queues = {int(row[r]): queue for r, queue in self._queues.items()}
-        for queue in self._queues.values():
-            for sample in queue:
+        for samples in (*self._queues.values(), self.unknown):
+            for sample in samples:
                 sample.row = int(row[sample.row])

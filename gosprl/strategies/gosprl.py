@@ -167,7 +167,9 @@ class GosprlPlanner(Planner):
             self.focus = Focus(self._space, self._cost) if self._can_focus() else None
             self._under = np.zeros(S, dtype=bool)  # [S] under-sampled and not given up
             self._seen = (model.mark(), -1)  # versions of the model and of the need when `_under` was updated
-            self._limit = model.visits + np.maximum(model.visits, 1)  # [R] visits at which an attempt ends
+            returned = model.returned.visits
+            self._limit = returned + np.maximum(returned, 1)  # [R] visits at which an attempt ends
+            self._limited, self._settled = model.returned.mark(), len(self.need.settled)  # see `_update_goals`
             self._single = Attempt(np.full(S, -1), np.zeros(S, dtype=bool), np.full(R, UNLIMITED), 1)
         return self._space
 
@@ -325,18 +327,20 @@ class GosprlPlanner(Planner):
 
         The second is None if the requirement changed: then any state may have changed.
         """
-        need, (mark, version) = self.need, self._seen
+        need, (mark, version), returned = self.need, self._seen, self.model.returned
         rows = self.model.changed(mark)
-        N = self.model.visits[rows]
-        self._limit[rows] = N + np.maximum(N, 1)
-        self._seen = (self.model.mark(), need.version)
+        counted = rows if returned is self.model else returned.changed(self._limited)
+        N = returned.visits[counted]
+        self._limit[counted] = N + np.maximum(N, 1)
+        self._seen, self._limited = (self.model.mark(), need.version), returned.mark()
+        settled, self._settled = need.settled[self._settled :], len(need.settled)
         if version != self._seen[1]:
             self._under[:] = need.unmet_items > 0
             self._under[list(self._given_up)] = False
             self._count = int(self._under.sum())
             return rows, None
         state, unmet = self.model.rows.state, need.unmet_items
-        met = [s for s in set(state[rows].tolist()) if self._under[s] and not unmet[s]]
+        met = [s for s in {*state[rows].tolist(), *settled} if self._under[s] and not unmet[s]]
         self._under[met] = False
         self._count -= len(met)
         return rows, met
@@ -441,7 +445,8 @@ class GosprlPlanner(Planner):
     def _largest_gap(self, s: int) -> int:
         """Return the row of state s with the largest positive gap b - N, ties at random; -1 if there is none."""
         begin, end = int(self.model.rows.ptr[s]), int(self.model.rows.ptr[s + 1])
-        gaps = (self.need.pair[begin:end] - self.model.counts.visits[begin:end]).tolist()  # few: lists are faster
+        visits = self.model.returned.counts.visits[begin:end]
+        gaps = (self.need.pair[begin:end] - visits).tolist()  # few: lists are faster
         largest = max(gaps)
         if largest <= 0:
             return -1

@@ -197,7 +197,9 @@ from gosprl.fleet.pipes import Processes
 if __name__ == "__main__":
     executor = Processes(systems.Faulty, 2, entropy=0)
     executor.open()
-    walkers = [event.walker for _ in range(2) for event in executor.receive()]
+    joined = 0
+    while joined < 2:
+        joined += len(executor.receive())
     print(*[executor.pid(walker) for walker in (0, 1)], flush=True)
     executor.send(Order(0, 0, RESET))
     executor.receive()
