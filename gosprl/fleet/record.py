@@ -148,6 +148,23 @@ class FleetRecord(Record):
         super().recount(rows, s_next, rewards, are_steps)
         self.committed.recount(rows, s_next, rewards, are_steps)
 
+    def recommit(self, row: int, outcome: Result | None, place: int = 0) -> int:
+        """Commit a sample that a journal already has; where it has no outcome, return its unknown place.
+
+        Parameters
+        ----------
+        place
+            The unknown place that the outcome fills; 0: it has the next place.
+        """
+        if outcome is None:
+            self.committed.flush()
+            return self.counts.add_unknown(row)
+        self._count_committed(row, *outcome)
+        if place:
+            self.committed.flush()
+            self.counts.fill(row, place, outcome.s_next)
+        return 0
+
     def _note(self, row: int, s_next: int, reward: float) -> None:
         sample, self.returning = self.returning, None
         if sample is None or self.model.certain[row]:

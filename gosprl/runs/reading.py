@@ -37,6 +37,7 @@ from gosprl.runs.chain import (
     segment_number,
 )
 from gosprl.runs.files import MIB, Damaged, open_regular
+from gosprl.runs.notes import Notes
 from gosprl.runs.schemas import BATCH_ROWS, KINDS, LOG, NAMES, Name
 
 _BATCH_BYTES = 96 * MIB  # encoded; more than the largest batch of either schema
@@ -88,9 +89,25 @@ class Contents:
             if begin >= end_row:
                 return
             if end > begin_row and link.rows:
-                columns = columns_of(decoded(self.directory, link, previous, LOG))
+                columns = columns_of(decoded(self.directory, link, previous, LOG).batch)
                 part = slice(max(begin_row - begin, 0), end_row - begin)
                 yield {name: column[part] for name, column in columns.items()}
+
+    def noted(self, begin_row: int = 0) -> Iterator[tuple[int, dict[str, NDArray[Any]], Notes | None]]:
+        """Return (number of its first row, columns, notes) of the batches of a fleet's log that end after a row.
+
+        Raises
+        ------
+        Damaged
+            If a batch is not what the link says, or no batch of a log.
+        """
+        end = 0
+        for link, previous in self._links(LOG):
+            begin, end = end, end + link.rows
+            if end >= begin_row:
+                batch, notes = decoded(self.directory, link, previous, LOG)
+                part = slice(max(0, begin_row - begin), None)
+                yield max(begin, begin_row), {name: column[part] for name, column in columns_of(batch).items()}, notes
 
     def names(self) -> Iterator[Name]:
         """Return the rows of ``states.arrow``.
@@ -101,7 +118,7 @@ class Contents:
             If a batch is not what the link says, or no batch of names.
         """
         for link, previous in self._links(NAMES):
-            for row in decoded(self.directory, link, previous, NAMES).to_pylist():
+            for row in decoded(self.directory, link, previous, NAMES).batch.to_pylist():
                 if row["kind"] not in KINDS:
                     raise Damaged(link.file, link.number, f"has a row of unknown kind {row['kind']!r:.40}")
                 actions = row.pop("actions")
