@@ -118,6 +118,10 @@ class FleetCollector(Collector):
         """Return the numbers of walkers, of steps in flight, and of samples that were given up."""
         return {"walkers": len(self.walks), "in_flight": self.record.in_flight, "lost": self.record.lost}
 
+    def fleet_facts(self) -> dict[str, int]:
+        """Return how many walkers there were, and how many samples were given up in time, even if they came later."""
+        return {"walkers": self.joined, "lost": self.record.lost}
+
     def _positions(self, s: int) -> list[int]:
         others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
         return [s, *(state for state in others if state is not None)]
@@ -196,6 +200,12 @@ class FleetCollector(Collector):
             for event in self._in_order(events, executor):
                 self._take(event, executor, last)
             self._send_orders(executor, last)
+
+    def take_counts(self, state: int | None, start: int | None, age: int = 0) -> None:
+        """Begin where counts were made before, which the record has already; the walkers have to be reset."""
+        self.record.committed.curve.clear()
+        self.record.committed.need.recall({}, 0)
+        super().take_counts(state, start, age)
 
     def number_from(self, number: int) -> None:
         """Let the next order have this number: those before belong to an earlier part of the run."""

@@ -60,6 +60,7 @@ class FleetCounter(Counter):
     def __init__(self, record: FleetRecord, names: Names, compiled: bool, breaks: Iterable[int] = ()) -> None:
         super().__init__(record, names, compiled, breaks)
         self._is_fleet, self._is_table, self._independent = False, compiled, False
+        self.joined = 0  # walkers
         self._begun = False  # whether a state is known in which everything began
         self._next = 0  # the first order whose row is not committed
         self._held: dict[str, NDArray[Any]] = {}  # rows that wait for earlier orders
@@ -72,6 +73,11 @@ class FleetCounter(Counter):
         self._with_unknown: set[int] = set()  # codes of pairs
         self._places: dict[int, Place] = {}  # by order
         self._fills: defaultdict[int, list[int]] = defaultdict(list)  # code of a pair -> orders, by the event
+
+    @property
+    def beginning(self) -> int | None:
+        """The state in which everything began; None if no walker has reported one yet."""
+        return self.start if self._begun or (self.events and not self._is_fleet) else None
 
     def begin_leg(self, leg: Mapping[str, Any]) -> None:
         """Count a leg from here on."""
@@ -94,6 +100,7 @@ class FleetCounter(Counter):
         """Count the next events of a fleet."""
         events = () if notes is None else notes.events
         self._joins = [(one.row, one.walker) for one in reversed(events) if one.what == JOINED]
+        self.joined += len(self._joins)
         self.add(columns)
         self._release()
 

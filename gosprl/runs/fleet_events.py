@@ -13,6 +13,7 @@ from gosprl.fleet.orders import Joined, Late, Lost, Order, Report, Stopped
 from gosprl.fleet.replayed import Happened
 from gosprl.model.states import CRASH
 from gosprl.runs.events import Columns
+from gosprl.runs.files import Damaged
 from gosprl.runs.names import Names
 from gosprl.runs.notes import JOINED, KILLED, LEFT, Aside, Notes, Open
 from gosprl.runs.playback import Differs
@@ -114,6 +115,8 @@ def batches_of_leg(
     """Yield (number of its first row, columns, notes) of the batches of a leg: every leg begins with a new batch."""
     for first, columns, notes in contents.noted(begin):
         rows = len(columns["flags"])
+        if any(first < border < first + rows for border in (begin, end)):
+            raise Damaged("log", None, f"a leg begins inside of the batch with the rows {first} to {first + rows - 1}")
         if (begin <= first < end) if rows else (begin < first <= end):
             yield first, columns, notes
 

@@ -143,7 +143,9 @@ class FleetDiskJournal(DiskJournal, FleetJournal):
             self._write_departure()
         pending.notes, self._notes = self._notes, []
         rows = len(pending.events)
-        if rows > (pending.notes[-1][0] if pending.notes else 0) or (self._ended and (self._open or self._asides)):
+        if rows > (pending.notes[-1][0] if pending.notes else 0) or (
+            self._ended and self.events > 0 and (self._open or self._asides)
+        ):
             pending.notes.append((rows, self._noted()))
         return pending
 

@@ -12,6 +12,7 @@ The files may come from a stranger: the chain does not prove who wrote it (`gosp
 import dataclasses
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ class Contents:
                 yield {name: column[part] for name, column in columns.items()}
 
     def noted(self, begin_row: int = 0) -> Iterator[tuple[int, dict[str, NDArray[Any]], Notes | None]]:
-        """Return (number of its first row, columns, notes) of the batches of a fleet's log that end after a row.
+        """Return (number of its first row, columns, notes) of the batches that do not end before a row.
 
         Raises
         ------
@@ -106,8 +107,12 @@ class Contents:
             begin, end = end, end + link.rows
             if end >= begin_row:
                 batch, notes = decoded(self.directory, link, previous, LOG)
-                part = slice(max(0, begin_row - begin), None)
-                yield max(begin, begin_row), {name: column[part] for name, column in columns_of(batch).items()}, notes
+                yield begin, columns_of(batch), notes
+
+    def last_notes(self) -> Notes | None:
+        """Return the notes of the last batch; None if it has none."""
+        last = deque(self._links(LOG), maxlen=1)
+        return decoded(self.directory, *last[0], LOG).notes if last else None
 
     def names(self) -> Iterator[Name]:
         """Return the rows of ``states.arrow``.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gosprl import applications
-from gosprl.collecting.collect import collect
+from gosprl.collecting.collect import OF_FLEET, collect
 from gosprl.collecting.requirements import Deferred
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
@@ -45,6 +45,7 @@ def resume(
     progress: Any = None,
     sync_steps: int = 100_000,
     sync_seconds: float = 1.0,
+    workers: Any = None,
     **options: Any,
 ) -> Any:
     """Go on with a run on disk, from everything that it collected.
@@ -71,6 +72,10 @@ def resume(
         As in `gosprl.collect`.
     sync_steps, sync_seconds
         After so many steps, and at the latest after so many seconds, everything is on disk.
+    workers
+        As in `gosprl.collect`: how many walkers go on, or what carries them. By default as many as before. The run of a
+        fleet goes on with a fleet, which may be one walker. Walkers are reset, what was in flight is unknown, and
+        planning begins anew.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def resume(
     walked = table_of(run) if system is None else system
     out = Out(directory, sync_steps, sync_seconds, run.manifest["system"]["source"], change=True)
     changes = {"need": need, "strategy": strategy, **options}
-    given = {"key": key, "actions": actions, "max_steps": max_steps, "progress": progress}
+    given = {"key": key, "actions": actions, "max_steps": max_steps, "progress": progress, "workers": workers}
     return call(run, -1, walked, out, {name: value for name, value in changes.items() if value is not None}, given)
 
 
@@ -119,9 +124,10 @@ def call(
     changes
         Settings that differ from those of the leg: `need`, `strategy`, options of the strategy.
     given
-        Arguments that are no settings: `key`, `actions`, `max_steps`, `progress`.
+        Arguments that are no settings: `key`, `actions`, `max_steps`, `progress`, `workers`.
     """
     settings = run.manifest["legs"][leg]
+    changes, given = _with_fleet(settings, system, changes, given)
     mdp = system if isinstance(system, TabularMDP) else None
     given = {**given, **_own(run, given, system)}
     if settings["application"] is not None:
@@ -144,6 +150,21 @@ def call(
     need = changes.get("need", Deferred(partial(describing.need_restored, settings["need"])))
     more = {"threshold": settings["threshold"], **settings["around"], **options, **given}
     return collect(system, need, strategy=chosen, out=out, **more)
+
+
+def _with_fleet(
+    settings: Mapping[str, Any], system: Any, changes: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return changes and arguments with the options of a fleet: those of the leg, unless they are changed."""
+    fleet = settings.get("fleet") or {}
+    of_fleet = {name: changes[name] if name in changes else fleet.get(name, OF_FLEET[name]) for name in OF_FLEET}
+    workers = fleet.get("workers") if given.get("workers") is None else given["workers"]
+    rest = {name: value for name, value in changes.items() if name not in OF_FLEET}
+    if workers is None:
+        if fleet:
+            raise InputError("workers: the run was made by a fleet whose executor cannot be stored; give workers=")
+        of_fleet = {name: changes[name] for name in OF_FLEET if name in changes}
+    return rest, {**given, "workers": workers, **of_fleet}
 
 
 def _own(run: OpenRun, given: Mapping[str, Any], system: Any) -> dict[str, Any]:
