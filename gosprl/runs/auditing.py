@@ -111,13 +111,15 @@ class Audit:
         return self
 
     def _read_leg(self, begin: int, end: int) -> None:
-        for begin, columns, notes in self._run.contents.noted(begin) if begin < end else ():
-            part = slice(max(0, self.events - begin), max(0, end - begin))
+        """Read the rows of a leg of one walker."""
+        for first, columns, notes in self._run.contents.noted(begin) if begin < end else ():
+            part = slice(max(0, begin - first), max(0, end - first))
             columns = {name: column[part] for name, column in columns.items()}
-            if notes is not None and len(columns["flags"]):
+            if not len(columns["flags"]):
+                continue
+            if notes is not None:
                 raise Impossible(self.events, "there is one walker, and its batch speaks of a fleet")
-            if len(columns["flags"]):
-                self._read(columns)
+            self._read(columns)
 
     def _read_fleet(self, leg: Mapping[str, Any], end: int, is_last: bool) -> None:
         """Read the rows of a leg of a fleet."""
@@ -156,16 +158,20 @@ class Audit:
         """Leave out samples that were issued after one of their pair that is in flight: they are not committed."""
         earliest: dict[tuple[int, int], int] = {}
         for order in self.in_flight:
-            earliest.setdefault((order.state, order.action), order.number)
-        late = set()
+            earliest.setdefault((order.state if order.action >= 0 else -1, order.action), order.number)
+        waiting: dict[tuple[int, int, int], int] = {}  # (state, action, order) -> flags of its last row
         for first, columns, _ in batches_of_leg(self._run.contents, begin, end):
             number = numbers(first, columns)
             for (s, a), least in earliest.items():
-                there = (columns["state"] == s) & (columns["action"] == a) & (number > least)
-                late |= {(s, a, n) for n in number[there].tolist()}
-        for s, a, _ in late:
-            if a >= 0:
+                there = ((columns["state"] == s) | (a < 0)) & (columns["action"] == a) & (number > least)
+                flags = columns["flags"][there].tolist()
+                waiting |= {(s, a, n): kind for n, kind in zip(number[there].tolist(), flags, strict=True)}
+        for (s, a, _), kind in waiting.items():
+            if kind & UNKNOWN and not kind & CRASHED:
+                self.unknown[s, a] -= self.unknown[s, a] > 0
+            elif a >= 0:
                 self.visits[s, a] -= 1
+                self.crashes -= (kind & CRASHED) > 0
 
     def _read(self, columns: Columns) -> None:
         self._check_kinds(columns)

@@ -8,8 +8,8 @@ from gosprl.runs.describing import described_list
 
 CERTIFICATE = "certificate.json"
 COVERS = (
-    "samples of a pair count in the order of issue, and sets, need and guarantee speak of these; samples whose outcomes "
-    "are unknown meet no need, and the sets contain those of every outcome that they may have had"
+    "samples of a pair count in the order of issue; sets, need and guarantee speak of these. Samples whose outcomes are"
+    " unknown meet no need, and the sets contain those of every outcome that they may have had"
 )
 
 

@@ -107,7 +107,7 @@ class FleetAudit:
         previous = self._follow(event, columns, number, notes)
         counts = self._count(event, columns, number)
         self._take_numbers(event, columns, number)
-        self._check_in_flight(event + rows, notes)
+        self._check_in_flight(event + max(0, rows - 1), notes)
         return counts, previous
 
     def end(self, event: int) -> None:

@@ -131,7 +131,7 @@ class FleetCounter(Counter):
         crashed, unknown = (flags & CRASHED) > 0, (flags & UNKNOWN) > 0
         self._crashed.update(part["number"][~late & unknown & crashed].tolist())
         counts = ~unknown | crashed
-        counts[late] &= [self._counts_late(number) for number in part["number"][late].tolist()]
+        counts[late] &= np.array([self._counts_late(number) for number in part["number"][late].tolist()], dtype=bool)
         rows, s_next = self._transitions(part)
         kept = counts & (rows >= 0)
         Record.recount(record, rows[kept], s_next[kept], part["reward"][kept], (is_step & ~late)[kept])
