@@ -76,6 +76,7 @@ class FleetAudit:
     def __init__(self, leg: Mapping[str, Any]) -> None:
         self._first: int = leg["first"]
         self._anytime = leg["around"]["resets"] == "anytime"
+        self._sampled_resets = leg["around"]["resets"] != "never"  # where there are none, a reset is no sample
         self._how = leg["fleet"]["lost"]
         self._kinds = (*KINDS, *LOST) if self._how == "state" else KINDS
         self._walkers = Before(*(np.zeros(MOST_WALKERS, dtype=np.int64) for _ in Before._fields))
@@ -235,7 +236,7 @@ class FleetAudit:
             if not kind & LATE:
                 self.lost += 1
                 self._given_up[order] = (*said, kind)
-                self.unknown[pair] += kind in GIVEN_UP and self._how != "independent"
+                self.unknown[pair] += kind in GIVEN_UP and self._is_sample(said[1])
                 continue
             if order not in self._given_up:
                 raise Impossible(event + i, "a late outcome of an order that was not given up")
@@ -243,8 +244,12 @@ class FleetAudit:
             if tuple(before) != said:
                 raise Impossible(event + i, "a late outcome of another state or action than was ordered")
             counts[i] = how in GIVEN_UP and self._how != "independent"
-            self.unknown[pair] -= bool(counts[i])
+            self.unknown[pair] -= how in GIVEN_UP and self._is_sample(said[1])
         return counts
+
+    def _is_sample(self, action: int) -> bool:
+        """Whether an order that is given up leaves an unknown place."""
+        return self._how != "independent" and (action >= 0 or self._sampled_resets)
 
     def _take_numbers(self, event: int, columns: Columns, number: NDArray[np.int64]) -> None:
         """Check that each order has one row."""
