@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench evidence reproduce clean
+.PHONY: help setup demo test ray lint bench evidence reproduce clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -30,6 +30,10 @@ test: $(READY)  ## run the tests, on all cores
 	$(BIN)/python -m pytest -n 2 tests/warm_up.py $(COLD)
 	$(BIN)/python -m pytest -n auto $(addprefix --deselect ,$(COLD))
 
+ray: $(READY)  ## install Ray into .venv, and run the tests that need it
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'
+	$(BIN)/python -m pytest -W default tests_ray
+
 lint: $(READY)  ## check format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -44,6 +48,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/observing.py
 	$(BIN)/python benchmarks/discovering.py
 	$(BIN)/python benchmarks/processes.py
+	$(BIN)/python benchmarks/fleet_transport.py
 	$(BIN)/python benchmarks/keeping.py
 	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/collecting.py

@@ -214,3 +214,26 @@ def interrupts_heard(engine: "Engine") -> Iterator[None]:
         _walking.remove(engine)
         if not ignored:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Let Ctrl-C raise at the end, not where it would leave half a file; a second one raises at once."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    heard = False
+
+    def defer(number: int, frame: Any) -> None:
+        nonlocal heard
+        if heard:
+            raise KeyboardInterrupt
+        heard = True
+
+    before = signal.signal(signal.SIGINT, defer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard:
+        signal.raise_signal(signal.SIGINT)  # as the handler before would have taken it

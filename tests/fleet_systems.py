@@ -175,10 +175,10 @@ def rogue(line: socket.socket, pickled, number, entropy):
             time.sleep(1000)
 
 
-def report(number, **fields):
+def report(number, actions=None):
     """The fields of a report in JSON."""
-    plain = {"number": number, "key": "1", "reward": 0.5, "terminated": False, "truncated": False, "actions": None}
-    return {**plain, **fields}
+    flags = {"terminated": False, "truncated": False}
+    return {"number": number, "key": "1", "reward": 0.5, "actions": actions, **flags}
 
 
 def chatty(line, pickled, number, entropy):
@@ -187,7 +187,7 @@ def chatty(line, pickled, number, entropy):
     order, _ = wire.ORDER.unpack(line.recv(16, socket.MSG_WAITALL))
     good = wire.packed_report(Report(order, number, 1, 0.5))
     line.sendall(good)
-    time.sleep(0.1)
+    time.sleep(0.8)  # until that is read
     line.sendall(good)
     time.sleep(1000)
 

@@ -56,7 +56,7 @@ def collect(
     system
         A `TabularMDP` (simulated in compiled code), a Gymnasium environment, any object with Gymnasium's `reset` and
         `step`, or a `gosprl.systems.System` of your own. Or what makes one: the name of one of our domains, the id of
-        a Gymnasium environment, a function without arguments.
+        a Gymnasium environment, a function without arguments. A Gymnasium vector environment is a fleet.
     need
         Samples needed: an int, for every existing pair of a `TabularMDP`, and for every action of every state
         discovered otherwise; an int array [S] (any action) or [S, A]; a dict of observations to samples of each of
@@ -194,7 +194,7 @@ def walked_by(
     options
         `late`, `lost`, `thrift` and `deterministic`, as in `collect`.
     """
-    if workers is None:
+    if workers is None and not hasattr(system, "single_observation_space"):  # no vector environment
         for name, value in options.items():
             if value != OF_FLEET[name]:
                 raise InputError(f"{name}: expected workers= beside it, got {value!r:.80} alone")

@@ -18,10 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
 from gosprl.collecting.journal import LATE, UNKNOWN
+from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.journal import FleetJournal
@@ -36,6 +39,11 @@ from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
 
 LOST = {"unknown": None, "state": None, "independent": None}
+NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
+ASSUMED = {
+    "state": "that losing a walker depends on its last pair only",
+    "independent": "that losses do not depend on outcomes",
+}
 
 
 @dataclass(slots=True)
@@ -49,6 +57,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    on_trip: bool = False  # whether its last step brought no needed sample
     is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
@@ -63,6 +72,8 @@ class FleetCollector(Collector):
         which is right only if being lost has nothing to do with the outcome.
     late
         When a sample is late: a multiple of the mean duration of a step, or seconds as text, such as "5s"; None: never.
+    thrift
+        No walker begins a trip with more expected steps than this while another one moves; None: all of them move.
     deterministic
         None: events are taken as they come. d: the report of order i is taken when order i + d was issued, so that the
         run does not depend on time; at most d + 1 orders are in flight.
@@ -93,6 +104,7 @@ class FleetCollector(Collector):
         _checks.choice("lost", lost, LOST)
         self._lost = lost
         self._lateness = Lateness(late)
+        self._thrift = None if thrift is None else _checks.positive("thrift", thrift)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
         super().__init__(*args, **others)
@@ -105,6 +117,7 @@ class FleetCollector(Collector):
         self.joined = 0  # walkers so far
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order: steps and resets under way, in order
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
@@ -161,8 +174,8 @@ class FleetCollector(Collector):
                 while not self._is_over(last):
                     for event in self._in_order(executor.receive(self._patience_left(executor)), executor):
                         self._take(event, executor, last)
-                    for walker in self._late_walkers(executor):
-                        self._take(Late(walker), executor, last)
+                    while (walk := self._next_late(executor)) is not None:
+                        self._take(Late(walk.walker), executor, last)
                     if self._shared.interrupted and not self._stopped:
                         self._take(Stopped(), executor, last)
                     self._send_orders(executor, last)
@@ -221,11 +234,21 @@ class FleetCollector(Collector):
         assert journal is None or isinstance(journal, FleetJournal)
         return journal
 
+    def report(self) -> PlannerReport:
+        """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
+        said, lost = super().report(), self.record.lost
+        guarantee = said.guarantee
+        if not guarantee.holds:
+            return said
+        if self.joined > 1 or lost:
+            guarantee = guarantee.about(NO_BOUND)
+        if lost and self._lost in ASSUMED:
+            guarantee = guarantee.assuming(ASSUMED[self._lost])
+        return said._replace(guarantee=guarantee)
+
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
-        if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
-            return False
-        return self._stops(last)
+        return bool(self._issued) and not self._in_flight() and self._stops(last)
 
     def _stops(self, last: int) -> bool:
         record = self.record
@@ -233,15 +256,13 @@ class FleetCollector(Collector):
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        until = min((self._late_at(walk) for walk in self.walks.values()), default=math.inf)
+        until = min(self._late_at(of_reset) for of_reset in (False, True))
         return None if until == math.inf else max(0.0, until - executor.now())
 
-    def _late_at(self, walk: Walk) -> float:
-        """Return the time at which the answer of a walker will be late; inf: never, or nobody waits for one."""
-        order = walk.order
-        if order is None or walk.is_late or order.number in self._early:
-            return math.inf
-        return walk.since + self._lateness.limit(of_reset=order.action == RESET)
+    def _late_at(self, of_reset: bool) -> float:
+        """Return the time at which the oldest order that is waited for will be late; inf: never, or there is none."""
+        oldest = next(iter(self._waited[of_reset].values()), None)
+        return math.inf if oldest is None else oldest.since + self._lateness.limit(of_reset=of_reset)
 
     def _in_order(self, events: Sequence[Taken], executor: Executor) -> Sequence[Taken]:
         """Return the events that are to be taken now, in this order."""
@@ -256,6 +277,7 @@ class FleetCollector(Collector):
             else:
                 self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
                 self._early[event.number] = event
+                del self._waited[order.action == RESET][order.number]
         return out
 
     def _take(self, event: Taken, executor: Executor, last: int) -> None:
@@ -300,6 +322,7 @@ class FleetCollector(Collector):
             self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
 
     def _wait_no_more(self, order: Order) -> None:
+        self._waited[order.action == RESET].pop(order.number, None)
         if self._depth is not None and order.number >= self._read:
             self._early.pop(order.number, None)
             self._given_up.add(order.number)
@@ -336,6 +359,7 @@ class FleetCollector(Collector):
         except GosprlError:
             return False
         walk.order, self.engine = None, walk.engine
+        self._waited[order.action == RESET].pop(order.number, None)
         if self._journal is not None:
             self._journal.answer(order, LATE if walk.is_late else 0)
         if walk.is_late:
@@ -401,10 +425,12 @@ class FleetCollector(Collector):
             self._begin_at(engine.state)
         self._end_attempts()
 
-    def _late_walkers(self, executor: Executor) -> list[int]:
-        """Return the walkers whose answers take too long; they may still come."""
-        now = executor.now()
-        return [walk.walker for walk in self.walks.values() if self._late_at(walk) <= now]
+    def _next_late(self, executor: Executor) -> Walk | None:
+        """Return a walker whose answer takes too long; None if there is none."""
+        for of_reset in (False, True):
+            if self._late_at(of_reset) <= executor.now():
+                return next(iter(self._waited[of_reset].values()))
+        return None
 
     def _give_up_late(self, walk: Walk) -> None:
         """Wait no longer for the answer of a walker, which may still report."""
@@ -459,6 +485,7 @@ class FleetCollector(Collector):
         self._issued += 1
         walk.sample = None
         if row >= 0:
+            walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
             walk.sample, settled = self.record.issue(walk.order.number, row)
             if settled:
                 self._end_attempts(walk.engine)
@@ -469,6 +496,7 @@ class FleetCollector(Collector):
         walk.since = executor.now()
         if self._journal is not None:
             self._journal.issue(walk.order)
+        self._waited[action == RESET][walk.order.number] = walk
         executor.send(walk.order)
 
     def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
@@ -478,7 +506,7 @@ class FleetCollector(Collector):
         if engine.state is None:
             return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
         self.engine = engine
-        while not self._stops(last) and not (record.need.met and self._in_flight()):
+        while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
             if self._left <= 0:  # the steps that the planner allowed are issued, perhaps by others
                 engine.end()
             if engine.attempt is None and not self._new_attempt():
@@ -494,8 +522,20 @@ class FleetCollector(Collector):
             return int(model.rows.action[row]), row
         return None, -1
 
+    def _waits(self, walk: Walk) -> bool:
+        """Whether a walker stays where it is: its trip is longer than `thrift`, and another one moves or is nearer."""
+        if self._thrift is None or walk.on_trip or len(self.walks) == 1:
+            return False
+        assert self.planner is not None
+        steps = self.planner.expected_steps()
+        if steps is None or steps[walk.engine.state] <= self._thrift:
+            return False
+        others = [other.engine.state for other in self.walks.values() if other.engine.state is not None]
+        return self._in_flight() or bool(np.min(steps[others]) < steps[walk.engine.state])
+
     def _in_flight(self) -> bool:
-        return any(walk.order is not None and not walk.is_late for walk in self.walks.values())
+        steps, resets = self._waited
+        return bool(steps or resets or self._early)
 
     def _new_attempt(self) -> bool:
         engine, planner = self.engine, self.planner

@@ -166,7 +166,7 @@ class Crew(Executor, Generic[M]):
         self._starting.pop(member.number, None)
         self._end(member)
 
-    def _tended(self, left: float | None) -> float:
+    def _tended(self, left: float | None) -> float | None:
         """Refuse walkers that take too long to begin; the seconds until the next one does, `left` at most."""
         now = time.monotonic()
         for member in list(self._starting.values()):

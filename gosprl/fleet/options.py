@@ -1,11 +1,12 @@
 """The options of a fleet, as users give them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gosprl.fleet.collector import FleetCollector
-from gosprl.fleet.making import executor_of
+from gosprl.fleet.lanes import Lane
+from gosprl.fleet.making import executor_of, is_vector
 from gosprl.fleet.orders import Executor
 from gosprl.fleet.walking import describe
 from gosprl.systems import System, as_system
@@ -21,7 +22,7 @@ class Fleet:
     workers
         How many, and how they are carried: as in `gosprl.collect`.
     factory
-        Makes a copy.
+        Makes a copy; or a vector environment, which has them.
     system
         The learner's own copy, which is not stepped.
     key, actions
@@ -31,7 +32,7 @@ class Fleet:
     """
 
     workers: Any
-    factory: Callable[[], Any]
+    factory: Any
     system: System
     key: Any
     actions: Any
@@ -40,6 +41,8 @@ class Fleet:
     @classmethod
     def of(cls, system: Any, workers: Any, key: Any, actions: Any, options: Mapping[str, Any]) -> "Fleet":
         """Return the fleet that a user asked for."""
+        if is_vector(system):
+            return cls(workers, system, as_system(Lane(system), key, actions), key, actions, options)
         factory = factory_of(system)
         own = as_system(system if isinstance(system, System) else factory(), key, actions)
         return cls(workers, factory, own, key, actions, options)

@@ -1,6 +1,7 @@
 """Output: files of a run that are appended to, and synced together."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from gosprl.runs.files import Damaged, open_regular, sync_directory, synced, write_all
@@ -15,13 +16,15 @@ class Output:
         The directory of the run.
     sizes
         The size in bytes that each file is expected to have when it is opened; 0 if it is left out.
+    made
+        Directories that were made for it, whose names are to be synced, too.
     """
 
-    def __init__(self, directory: Path, sizes: dict[str, int]) -> None:
+    def __init__(self, directory: Path, sizes: dict[str, int], made: Iterable[Path] = ()) -> None:
         self._directory, self._sizes = directory, sizes
         self._fds: dict[str, int] = {}
         self._unsynced: dict[str, None] = {}  # in the order of the first write
-        self._changed = {directory: None, directory.parent: None}  # directories with names to sync
+        self._changed = {path.parent: None for path in (*made, directory)}  # directories with names to sync
 
     def size(self, file: str) -> int:
         """Return the size of a file, with what was appended."""

@@ -13,6 +13,8 @@ from gosprl.runs.files import Damaged
 from gosprl.runs.notes import Notes, notes_of
 from gosprl.runs.schemas import LOG, PREFIXES
 
+_WRITTEN = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
+
 
 class Decoded(NamedTuple):
     """A batch, and what a fleet says besides its rows; None: it says nothing."""
@@ -27,9 +29,8 @@ def encoded(batch: Any, with_schema: bool, metadata: Mapping[bytes, bytes] | Non
     A stream of several batches has exactly these messages, so a stream can be continued after a restart. `metadata` is
     the custom metadata of the message.
     """
-    options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
+    with pa.ipc.new_stream(sink, batch.schema, options=_WRITTEN) as stream:
         stream.write_batch(batch, metadata)
     begin = 0 if with_schema else len(PREFIXES[batch.schema])
     return memoryview(sink.getvalue())[begin : -len(END)]

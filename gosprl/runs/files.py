@@ -139,7 +139,7 @@ def digest_of(value: dict[str, Any]) -> str:
 
 def _fields(value: dict[str, Any]) -> dict[str, str]:
     """Return the line of each field."""
-    return {name: f"{json.dumps(name)}: {_ENCODER.encode(part)}" for name, part in value.items()}
+    return {name: f"{_ENCODER.encode(name)}: {_ENCODER.encode(part)}" for name, part in value.items()}
 
 
 def _joined(fields: dict[str, str]) -> bytes:
@@ -219,17 +219,24 @@ def _sealed(name: str, value: dict[str, Any]) -> bytes:
     if "digest" in value:
         raise InputError(f'{name}: the field "digest" is added when it is written, got one')
     try:
-        data = _sealing(_fields(value))
-        _unsealed(data)
+        fields = _fields(value)
+        if _fields(_loaded(_joined(fields))) != fields:
+            raise ValueError("its bytes are not the canonical form of their content")
+        return _sealing(fields)
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{name}: expected a value that JSON holds exactly, got one where {_reason(error)}") from None
-    return data
+
+
+def _loaded(data: bytes) -> dict[str, Any]:
+    """Return the value of a JSON object."""
+    value = _DECODER.decode(data.decode("ascii"))
+    if type(value) is not dict:
+        raise ValueError("it is no JSON object")
+    return value
 
 
 def _unsealed(data: bytes) -> dict[str, Any]:
-    value = json.loads(data.decode("ascii"), object_pairs_hook=_without_duplicates, parse_constant=no_constant)
-    if type(value) is not dict:
-        raise ValueError("it is no JSON object")
+    value = _loaded(data)
     digest, fields = value.pop("digest", None), _fields(value)
     if _joined({**fields, **_fields({"digest": digest})}) != data:
         raise ValueError("its bytes are not the canonical form of their content")
@@ -250,13 +257,20 @@ def no_constant(text: str) -> None:
     raise ValueError(f"{text} is no JSON number")
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=no_constant)
+
+
 def _reason(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _write_new(path: Path, data: bytes) -> None:
-    path.unlink(missing_ok=True)  # left by a crash; or a link, which must not be followed
-    fd = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
+    try:
+        fd = disk.open(path, flags, 0o666)
+    except FileExistsError:  # left by a crash; or a link, which must not be followed
+        path.unlink()
+        fd = disk.open(path, flags, 0o666)
     try:
         write_all(fd, data)
         synced(fd)

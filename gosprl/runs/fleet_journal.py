@@ -138,15 +138,14 @@ class FleetDiskJournal(DiskJournal, FleetJournal):
 
     def _taken(self) -> Pending:
         """Take what is pending, with what is in flight after it."""
-        pending = super()._taken()
-        if self._ended:
-            self._write_departure()
-        pending.notes, self._notes = self._notes, []
-        rows = len(pending.events)
-        if rows > (pending.notes[-1][0] if pending.notes else 0) or (
-            self._ended and self.events > 0 and (self._open or self._asides)
-        ):
-            pending.notes.append((rows, self._noted()))
+        with self._lock:
+            pending = super()._taken()
+            if self._ended:
+                self._write_departure()
+            pending.notes, self._notes = self._notes, []
+            rows, noted = len(pending.events), pending.notes[-1][0] if pending.notes else 0
+            if rows > noted or (self._ended and self.events > 0 and (self._open or self._asides)):
+                pending.notes.append((rows, self._noted()))
         return pending
 
     def _append(self, writer: LogWriter, pending: Pending) -> int:

@@ -1,13 +1,15 @@
-"""DiskJournal: writes the events of a run to its log, in a thread of its own.
+"""DiskJournal: writes the events of a run to its log, in a thread of its own while the walk goes on.
 
 The walking thread only appends to a list. The writing thread takes the list when a sync is due, or after the stated
 number of seconds: earlier steps are saved while a slow system makes its next one. Encoding, hashing and syncing release
-Python's lock, so the walk continues meanwhile.
+Python's lock, so the walk continues meanwhile. What is left at the end is written by the walking thread itself: it has
+nothing else to do, and handing over takes time.
 
 A checkpoint is what a collector remembers where its planner was renewed (`Collector.recall`). The system's state is
 saved with the number of events before it. Both are written when these events are acknowledged.
 """
 
+import _thread
 import base64
 import threading
 import time
@@ -25,6 +27,7 @@ from gosprl.errors import GosprlError
 from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
+from gosprl.progress import interrupts_deferred
 from gosprl.runs.events import RESET
 from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
@@ -118,19 +121,19 @@ class DiskJournal(Journal):
         self._asked = False  # whether a sync was requested
         self._never_asked = state_at_once
         self._ended = False  # whether no more events follow
-        self._last: Callable[[], None] | None = None  # called after the last write; None before `close`
+        self._prepare: Callable[[], LogWriter] | None = None  # opens the log; None before `start`
+        self._writing = threading.Lock()  # held by the thread that writes
         self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
         for s in range(model.states.used if not model.states.fixed else 0):  # those of data: exports name them
             self._number(s)
 
     def start(self, prepare: Callable[[], LogWriter]) -> None:
-        """Begin to write, to the log that `prepare` opens in the writing thread when there is something to write.
+        """Begin to write, to the log that `prepare` opens when there is something to write.
 
         Until then the thread sleeps: in a run of milliseconds it would only take Python's lock from the walk.
         """
-        self._thread = threading.Thread(target=self._write_all, args=(prepare,), name="gosprl journal", daemon=True)
-        self._thread.start()
+        self._prepare = prepare
+        _thread.start_new_thread(self._write_meanwhile, ())  # Thread.start would wait until it runs
 
     @property
     def digest(self) -> str:
@@ -241,57 +244,62 @@ class DiskJournal(Journal):
                 "there, and gosprl resume goes on from them"
             ) from self._error
 
-    def end(self) -> None:
-        """Have everything written, without waiting for it: no more events follow."""
-        with self._lock:
-            self._ended = True
-            self._lock.notify_all()
-
     def close(self, last: Callable[[], None] = _nothing) -> None:
-        """Have everything written, then call `last` in the writing thread, and wait for it; raise what has failed."""
-        if self._thread is None:
+        """Write what is left, then call `last`; raise what has failed.
+
+        Ctrl-C waits until that is done; a second one does not.
+        """
+        if self._prepare is None:
             return
+        self._ended = True
+        with interrupts_deferred(), self._writing:
+            if self._error is None:
+                try:
+                    log = self._log()
+                    self._write(log, self._taken(), log.close)
+                    last()
+                except Exception as error:
+                    self._error = error
         with self._lock:
-            self._ended, self._last = True, last
-            self._lock.notify_all()
-        self._thread.join()
+            self._lock.notify_all()  # the other thread ends
         self.check()
+
+    def _log(self) -> LogWriter:
+        """Return the log, opened by the thread that writes first."""
+        if self._writer is None:
+            assert self._prepare is not None
+            self._writer = self._prepare()
+        return self._writer
+
+    def _taken(self) -> Pending:
+        """Return what is to be written now."""
+        with self._lock:
+            pending, self._pending = self._pending, Pending()
+            self._asked = False
+        return pending
 
     # the writing thread
 
-    def _write_all(self, prepare: Callable[[], LogWriter]) -> None:
+    def _write_meanwhile(self) -> None:
         try:
-            while not self._write_pending(prepare):
-                pass
-            with self._lock:
-                while self._last is None:
-                    self._lock.wait()
-            self._last()
+            while self._waited():
+                with self._writing:
+                    if not self._ended and (pending := self._taken()):
+                        log = self._log()
+                        self._write(log, pending, log.sync)
+                with self._lock:
+                    self._lock.notify_all()  # the walk may wait for this write
         except BaseException as error:  # the walking thread raises it
             self._error = error
-        finally:
             with self._lock:
                 self._lock.notify_all()
 
-    def _write_pending(self, prepare: Callable[[], LogWriter]) -> bool:
-        """Wait until something is to be written, and write it; whether that was the last."""
+    def _waited(self) -> bool:
+        """Wait until something is to be written; False if no more events follow."""
         with self._lock:
             if not self._asked and not self._ended:
                 self._lock.wait(self._seconds)  # then write without a request: a step may take hours
-            pending = self._taken()
-            self._asked, ended = False, self._ended
-        if pending or ended:
-            if self._writer is None:
-                self._writer = prepare()
-            self._write(self._writer, pending, self._writer.close if ended else self._writer.sync)
-            with self._lock:
-                self._lock.notify_all()  # the walk may wait for this write
-        return ended
-
-    def _taken(self) -> Pending:
-        """Take what is pending; the lock is held."""
-        pending, self._pending = self._pending, Pending()
-        return pending
+            return not self._ended
 
     def _write(self, writer: LogWriter, pending: Pending, acknowledge: Callable[[], Any]) -> None:
         if pending.names:

@@ -101,7 +101,6 @@ def keep(
         collector = kept.collector(begin, seed)
         try:
             kept.walk(collector, max_steps, progress)
-            kept.end()
             result = collector.last_result()
         except CollectionError as error:
             with contextlib.suppress(GosprlError):  # perhaps the same one
@@ -358,11 +357,6 @@ class Keeper:
         writer.sync()
         write_json(self.directory / MANIFEST, self.manifest)
         return writer
-
-    def end(self) -> None:
-        """Begin to write what is left: no more events follow."""
-        if self._journal is not None:
-            self._journal.end()
 
     def finish(self, collector: Collector, result: Result) -> None:
         """Write everything that is pending, and the certificate unless a step was interrupted."""

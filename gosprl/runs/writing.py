@@ -77,7 +77,7 @@ class LogWriter:
             _require_no_log(directory)
         else:
             _trim(contents, sizes)
-        (directory / "log").mkdir(exist_ok=True)
+        made = _made_folder(directory / "log")
         self._segment_bytes = segment_bytes
         self._digest = first_digest(run_id) if contents is None else contents.digest
         self._number = len(links)
@@ -90,7 +90,7 @@ class LogWriter:
         self._parts: list[_Part] = []
         self._names: list[Name] = []
         self._error: Exception | None = None
-        self._output = Output(directory, sizes)
+        self._output = Output(directory, sizes, made)
         self._open_chain(resumed=bool(links))
 
     @property
@@ -150,14 +150,11 @@ class LogWriter:
         self._error = _CLOSED
 
     def _open_chain(self, resumed: bool) -> None:
-        """Open the chain before the data, so that one sync of the directory is enough for both."""
+        """Open the chain before the data: a directory keeps the order of its names, and data without it are damage."""
         try:
             fd = self._output.open(CHAIN)
             if resumed:  # the last process may have been killed between writing these links and syncing them
                 synced(fd)
-            else:
-                self._output.open(segment_name(1))
-                self._output.sync()  # names: a manifest without a chain would be a damaged run
         except BaseException:
             self._output.close()
             raise
@@ -196,6 +193,8 @@ class LogWriter:
 
     def _written_names(self, names: list[Name]) -> _Part:
         # states.arrow never gets an end marker, as every sync may add to it; readers stop at the end of the file
+        if self._output.size(NAMES_FILE) == 0:
+            self._output.sync()  # it is in another directory than the chain, and would be damage without it
         columns = zip(*names, strict=True)
         arrays = [pa.array(column, field.type) for field, column in zip(NAMES, columns, strict=True)]
         return self._written(NAMES_FILE, pa.record_batch(arrays, schema=NAMES))
@@ -235,6 +234,17 @@ def _require_no_log(directory: Path) -> None:
         raise InputError(f"out: {directory} has a log already; resume it, or give another directory")
 
 
+def _made_folder(path: Path) -> list[Path]:
+    """Make a directory; return those that were made, none if it exists."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return []
+    return [path]
+
+
 def _trim(contents: Contents, sizes: dict[str, int]) -> None:
     """Cut off torn tails. No sync is needed: if they come back after a crash, they are torn tails again."""
     for file in contents.unacknowledged:
@@ -265,8 +275,8 @@ def copy_prefix(contents: Contents, target: Path) -> None:
     """
     target.mkdir(parents=True, exist_ok=True)
     _require_no_log(target)
-    (target / "log").mkdir(exist_ok=True)
-    output = Output(target, {})
+    made = _made_folder(target / "log")
+    output = Output(target, {}, made)
     try:
         output.open(CHAIN)
         previous = first_digest(contents.run_id)

@@ -123,13 +123,16 @@ class Bernstein(_Family):
             some = unknown > 0
             lower[np.repeat(some, length)] = 0.0  # the visits since a first appearance are not known
             until = last_first(model, rows, ptr, first, visits)
-            N = np.maximum(visits, 1.0)
-            _, one = self._ends(np.ones(len(N)), N, (math.log(5) + log_row + log_upper + 3 * np.log(N)) / 2)
+            one = self.end_of_one(np.maximum(visits, 1.0), log_row)
             for i in np.flatnonzero(some).tolist():
                 row = (int(length[i]), int(unknown[i]), int(visits[i]), int(until[i]))
                 cap = log_row[i] + log_cap
                 total[i] = _kernels.unknown_total(*row, 0, float(one[i]), math.inf, cap, float(self.linear))
         return Intervals(ptr, succ, lower, upper, total.copy(), total)
+
+    def end_of_one(self, n: Floats, log_row: Floats) -> Floats:
+        """Return the upper ends of successors seen once at n places, where the number of states is unknown."""
+        return self._ends(np.ones(len(n)), n, (math.log(5) + log_row + self._logarithms()[0] + 3 * np.log(n)) / 2)[1]
 
     @property
     def log_cap(self) -> float:

@@ -8,6 +8,7 @@ spent on this: only what holds for all n outcomes is used.
 """
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,8 +44,26 @@ def last_first(model: "EmpiricalModel", rows: Ints | None, ptr: Ints, first: Int
     return until
 
 
+def kl_end_of_one(n: int, S: int, log_kl: float, scale: float) -> float:
+    """Return the upper end of a successor seen once at n places; S = 0: their number is not known."""
+    from gosprl import _kernels
+
+    budget = scale * (log_kl + 0.5 * math.log(math.pi * n + 1))
+    if S > 0:
+        return float(_kernels.kl_upper(1.0, float(n), budget))
+    return float(_kernels.weighted_kl_ends(1.0, float(n), budget, min(scale, 1.0))[1])
+
+
 def visits_with_unknown(
-    known: int, m: int, n: int, until: int, S: int, logs: tuple[float, float, float], scale: float, x: float
+    known: int,
+    m: int,
+    n: int,
+    until: int,
+    S: int,
+    one: Callable[[int], float],
+    logs: tuple[float, float],
+    scale: float,
+    x: float,
 ) -> int:
     """Return the places at which the cap on unseen mass is x at most, if no more becomes unknown and nothing new shows.
 
@@ -52,20 +71,15 @@ def visits_with_unknown(
     ----------
     known, m, n, until, S
         As in `_kernels.unknown_total`.
+    one
+        The upper end of a successor seen once at n places, a function of n.
     logs
-        log_kl, log_a and log_b of the row.
+        log_a and log_b of the row.
     """
     from gosprl import _kernels
 
-    log_kl, log_a, log_b = logs
-
     def cap(n: int) -> float:
-        budget = scale * (log_kl + 0.5 * math.log(math.pi * n + 1))
-        if S > 0:
-            one = _kernels.kl_upper(1.0, float(n), budget)
-        else:
-            one = _kernels.weighted_kl_ends(1.0, float(n), budget, min(scale, 1.0))[1]
-        return float(_kernels.unknown_total(known, m, n, until, S, one, log_a, log_b, scale))
+        return float(_kernels.unknown_total(known, m, n, until, S, one(n), *logs, scale))
 
     if cap(n) <= x:
         return n

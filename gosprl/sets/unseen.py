@@ -1,6 +1,7 @@
 """How many visits it takes until the successors that a row may still hide are known to be unlikely."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.bernstein import Bernstein
 from gosprl.sets.intervals import Confidence, row_logarithms, unlimited
 from gosprl.sets.kl import KL
-from gosprl.sets.unknown import last_first, unknown_of, visits_with_unknown
+from gosprl.sets.unknown import kl_end_of_one, last_first, unknown_of, visits_with_unknown
 
 
 def visits_for_unseen(
@@ -45,9 +46,9 @@ def visits_for_unseen(
     if model.closed:  # no successor is unknown
         return visits
     if isinstance(family, KL):
-        log_kl, _, log_a, log_b = family.logarithms(model)
+        _, _, log_a, log_b = family.logarithms(model)
     elif isinstance(family, Bernstein) and unlimited(model):
-        log_kl, log_a, log_b = math.inf, math.inf, family.log_cap
+        log_a, log_b = math.inf, family.log_cap
     else:
         raise InputError(
             f"unseen: {type(family).__name__} sets have no cap on the mass of unseen successors here; use "
@@ -63,7 +64,16 @@ def visits_for_unseen(
     if unknown is not None:
         until = last_first(model, rows, ptr, first, visits + unknown)
         for i in np.flatnonzero((unknown > 0) & (visits > 0)).tolist():
-            m, logs = int(unknown[i]), (log_row[i] + log_kl, log_row[i] + log_a, log_row[i] + log_b)
+            m, logs = int(unknown[i]), (log_row[i] + log_a, log_row[i] + log_b)
             known, places = int(ptr[i + 1] - ptr[i]), int(visits[i]) + m
-            out[i] = visits_with_unknown(known, m, places, int(until[i]), S, logs, scale, x) - m
+            one = _end_of_one(family, model, S, float(log_row[i]))
+            out[i] = visits_with_unknown(known, m, places, int(until[i]), S, one, logs, scale, x) - m
     return np.where(model.certain[rows], visits, out)
+
+
+def _end_of_one(family: KL | Bernstein, model: EmpiricalModel, S: int, log_row: float) -> Callable[[int], float]:
+    """Return the upper end of a successor seen once, as a function of the row's places."""
+    if isinstance(family, Bernstein):
+        return lambda n: float(family.end_of_one(np.array([float(n)]), np.array([log_row]))[0])
+    log_kl = log_row + family.logarithms(model)[0]
+    return lambda n: kl_end_of_one(n, S, log_kl, float(family.scale))

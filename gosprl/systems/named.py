@@ -1,7 +1,10 @@
 """Systems by name, and functions that make systems: what a fleet needs, since each walker has a copy of its own."""
 
+import pickle
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gosprl.errors import InputError
@@ -41,15 +44,10 @@ class Named:
             ) from None
 
 
-@dataclass(frozen=True)
-class Same:
-    """Returns the same table each time: walkers do not change it."""
-
-    mdp: TabularMDP
-
-    def __call__(self) -> TabularMDP:
-        """Return it."""
-        return self.mdp
+MAKE_ONE = (
+    "give a function that makes one, such as functools.partial(gymnasium.make, 'FrozenLake-v1'), since every walker "
+    "needs a copy of its own"
+)
 
 
 def is_factory(system: Any) -> bool:
@@ -68,25 +66,41 @@ def made(system: Any) -> Any:
 
 
 def factory_of(system: Any) -> Callable[[], Any]:
-    """Return a function that makes copies of what a user gave.
+    """Return a function that makes copies of what a user gave as the system.
+
+    Parameters
+    ----------
+    system
+        A name or an id; a function that makes a system; a `TabularMDP`; a `Process`; or a Gymnasium environment that
+        can be pickled.
 
     Raises
     ------
     InputError
-        It is one object, which cannot be copied.
+        It cannot be copied, or copies could not be given seeds of their own.
     """
+    import gymnasium
+
     from gosprl.systems.process import Process
 
     if isinstance(system, str):
         return Named(system)
     if is_factory(system):
-        factory: Callable[[], Any] = system
-        return factory
+        return system  # type: ignore[no-any-return]
     if isinstance(system, TabularMDP):
-        return Same(system)
+        return partial(_same, system)
     if isinstance(system, Process):
         return system.again
-    raise InputError(
-        f"system: expected something that walkers can have copies of, got one {type(system).__name__}; give a function "
-        "without arguments that makes it, the id of a Gymnasium environment, or the name of a domain"
-    )
+    if not isinstance(system, gymnasium.Env):  # its copies may have no way to be seeded differently
+        raise InputError(f"system: expected a system that can be copied, got a {type(system).__name__}; {MAKE_ONE}")
+    try:
+        pickle.dumps(system)
+    except Exception as error:  # pickling calls methods of the user's own
+        raise InputError(
+            f"system: expected an environment that can be copied, got {system!r:.80} ({error!s:.120}); {MAKE_ONE}"
+        ) from None
+    return partial(deepcopy, system)
+
+
+def _same(mdp: TabularMDP) -> TabularMDP:
+    return mdp  # never changed by those who walk on it

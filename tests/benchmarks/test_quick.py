@@ -19,6 +19,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
         "counting",
         "observing",
         "discovering",
+        "fleet_transport",
         "collecting",
         "keeping",
         "exchange",

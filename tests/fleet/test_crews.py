@@ -124,7 +124,8 @@ def test_a_second_order_before_the_first_is_answered_is_refused(kind):
     ],
 )
 def test_a_function_that_does_not_make_a_system(kind, factory, error, message):
-    with opened(kind(factory, 2, entropy=0, start_timeout=0.3)) as talk, pytest.raises(error, match=message):
+    limit = 0.3 if factory is systems.sleeping else 100.0
+    with opened(kind(factory, 2, entropy=0, start_timeout=limit)) as talk, pytest.raises(error, match=message):
         talk.events(2)
 
 
@@ -198,7 +199,7 @@ def test_a_timeout_is_kept(kind):
         talk.event()
         before = talk.executor.now()
         assert talk.executor.receive(0.2) == []
-        assert 0.19 < talk.executor.now() - before < 2.0
+        assert 0.19 < talk.executor.now() - before < 10.0
         assert talk.executor.receive(0.0) == []
 
 

@@ -9,12 +9,12 @@ import time
 import gosprl
 from gosprl.runs import verify
 from gosprl.runs.opened import OpenRun
-from tests.fleet_runs import UNKNOWN, recounted, rows_of
+from fleet_logs import UNKNOWN, recounted, rows_of
 
 LEARNER = """
 import sys
 import gosprl
-from tests.fleet_systems import river
+from fleet_systems import river
 if __name__ == "__main__":
     gosprl.collect(river, 400, seed=0, workers=2, out=gosprl.runs.Out(sys.argv[1], sync_steps=50, sync_seconds=0.05))
 """
@@ -34,13 +34,13 @@ def rows_after(directory, rows, seconds=60):
 
 
 def test_a_killed_learner_loses_nothing_that_was_synced(tmp_path):
-    from tests.fleet_systems import river
+    from fleet_systems import river
 
     directory = tmp_path / "run"
     file = tmp_path / "learner.py"
     file.write_text(LEARNER)
     learner = subprocess.Popen(
-        [sys.executable, str(file), str(directory)], env={**os.environ, "PYTHONPATH": os.getcwd()}
+        [sys.executable, str(file), str(directory)], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )
     try:
         rows_after(directory, 200)

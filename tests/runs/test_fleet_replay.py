@@ -13,7 +13,7 @@ from gosprl.runs.notes import Aside, Notes
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import read_log
 from gosprl.runs.writing import LogWriter
-from tests.fleet_runs import LATE, UNKNOWN, Hall, collected, rows_of
+from fleet_logs import LATE, UNKNOWN, Hall, collected, rows_of
 
 NAMES = ("walker", "order", "state", "action", "next_state", "reward", "flags")
 

@@ -10,7 +10,7 @@ from gosprl.exchange.sources import Source
 from gosprl.runs import show, verify
 from gosprl.runs.notes import Aside, Notes, Open, notes_of
 from gosprl.runs.opened import OpenRun
-from tests.fleet_runs import (
+from fleet_logs import (
     LATE,
     RESET,
     UNKNOWN,
