@@ -117,7 +117,10 @@ class FleetCollector(Collector):
         self.joined = 0  # walkers so far
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
-        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order: steps and resets under way, in order
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = (
+            {},
+            {},
+        )  # by order: steps and resets under way
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for

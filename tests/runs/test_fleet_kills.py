@@ -6,10 +6,11 @@ import subprocess
 import sys
 import time
 
+from fleet_logs import UNKNOWN, recounted, rows_of
+
 import gosprl
 from gosprl.runs import verify
 from gosprl.runs.opened import OpenRun
-from fleet_logs import UNKNOWN, recounted, rows_of
 
 LEARNER = """
 import sys

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from fleet_logs import LATE, UNKNOWN, Hall, collected, rows_of
 
 from gosprl.runs import verify
 from gosprl.runs.files import write_json
@@ -13,7 +14,6 @@ from gosprl.runs.notes import Aside, Notes
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import read_log
 from gosprl.runs.writing import LogWriter
-from fleet_logs import LATE, UNKNOWN, Hall, collected, rows_of
 
 NAMES = ("walker", "order", "state", "action", "next_state", "reward", "flags")
 

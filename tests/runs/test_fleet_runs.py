@@ -4,12 +4,6 @@ import shutil
 
 import numpy as np
 import pytest
-
-import gosprl
-from gosprl.exchange.sources import Source
-from gosprl.runs import show, verify
-from gosprl.runs.notes import Aside, Notes, Open, notes_of
-from gosprl.runs.opened import OpenRun
 from fleet_logs import (
     LATE,
     RESET,
@@ -25,6 +19,12 @@ from fleet_logs import (
     rows_of,
     wait_for_syncs,
 )
+
+import gosprl
+from gosprl.exchange.sources import Source
+from gosprl.runs import show, verify
+from gosprl.runs.notes import Aside, Notes, Open, notes_of
+from gosprl.runs.opened import OpenRun
 
 TABLE = gosprl.envs.make("riverswim6")
 SYSTEMS = {"table": TABLE, "hall": Hall}
