@@ -19,6 +19,8 @@ from gosprl.runs.replay import Replay
 from gosprl.runs.settings import Out
 from gosprl.systems import System
 
+MOST_UNASKED = 256  # processes that a run may have started again without saying so
+
 APPLICATIONS = {
     name: getattr(applications, name)
     for name in (
@@ -158,13 +160,22 @@ def _with_fleet(
     """Return changes and arguments with the options of a fleet: those of the leg, unless they are changed."""
     fleet = settings.get("fleet") or {}
     of_fleet = {name: changes[name] if name in changes else fleet.get(name, OF_FLEET[name]) for name in OF_FLEET}
-    workers = fleet.get("workers") if given.get("workers") is None else given["workers"]
+    workers = _stored_workers(fleet) if given.get("workers") is None else given["workers"]
     rest = {name: value for name, value in changes.items() if name not in OF_FLEET}
     if workers is None:
         if fleet:
-            raise InputError("workers: the run was made by a fleet whose executor cannot be stored; give workers=")
+            raise InputError(
+                f"workers: the run was made by a fleet with workers={fleet['workers'] or 'an Executor'}, which is not "
+                "made unasked; give workers="
+            )
         of_fleet = {name: changes[name] for name in OF_FLEET if name in changes}
     return rest, {**given, "workers": workers, **of_fleet}
+
+
+def _stored_workers(fleet: Mapping[str, Any]) -> Any:
+    """Return the workers of a leg, if they can be made unasked: a stranger may have written the manifest."""
+    workers = fleet.get("workers")
+    return workers if type(workers) is int and workers <= MOST_UNASKED else None
 
 
 def _own(run: OpenRun, given: Mapping[str, Any], system: Any) -> dict[str, Any]:

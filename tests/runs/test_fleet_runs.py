@@ -3,6 +3,7 @@
 import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from fleet_logs import (
     LATE,
@@ -21,6 +22,7 @@ from fleet_logs import (
 )
 
 import gosprl
+from gosprl.exchange import export
 from gosprl.exchange.sources import Source
 from gosprl.runs import show, verify
 from gosprl.runs.notes import Aside, Notes, Open, notes_of
@@ -225,6 +227,55 @@ def test_show_names_the_fleet(tmp_path, monkeypatch):
     shown = show(target)
     assert shown.facts["fleet"]["in flight"] == len(OpenRun.read(target).in_flight) > 0
     assert not shown.problems
+
+
+def test_exports_have_walkers_and_orders(tmp_path):
+    directory = tmp_path / "run"
+    result = collected(directory, Hall, 4, share=0.03)
+    rows = rows_of(directory)
+    for ending in ("parquet", "csv", "npz"):
+        export(directory, tmp_path / f"rows.{ending}")
+    table = pq.read_table(tmp_path / "rows.parquet").to_pylist()
+    assert [row["walker"] for row in table] == [row["walker"] for row in rows]
+    assert [row["order"] for row in table] == [row["order"] for row in rows]
+    for bit, name in ((RESET, "reset"), (UNKNOWN, "unknown"), (LATE, "late")):
+        assert [row[name] for row in table] == [bool(row["flags"] & bit) for row in rows]
+    assert all(row["next_state"] == -1 and row["next_observation"] is None for row in table if row["unknown"])
+    arrays = np.load(tmp_path / "rows.npz")
+    np.testing.assert_array_equal(arrays["counts"], result.counts)
+    np.testing.assert_array_equal(arrays["unknown"], [bool(row["flags"] & UNKNOWN) for row in rows])
+    with pytest.raises(gosprl.InputError, match="order"):
+        gosprl.collect(Hall, 5, data=directory, seed=0)
+
+
+def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
+    wait_for_syncs(monkeypatch)
+    directory = tmp_path / "run"
+    collected(directory, Hall, 4, share=0.03)
+    link = links_of(directory)[batches(directory)[2] - 1]
+    file = directory / link.file
+    data = bytearray(file.read_bytes())
+    data[link.offset + link.length // 2] ^= 1
+    file.write_bytes(data)
+    repaired = gosprl.runs.repair(directory, tmp_path / "copy")
+    assert repaired.complete
+    assert 0 < repaired.events < len(rows_of(directory))
+    result = gosprl.resume(tmp_path / "copy", system=Hall, workers=fleet(Hall, 3, seed=9))
+    assert result.stop == "met"
+    checked = verify(tmp_path / "copy")
+    assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
+
+
+def test_an_application_by_a_fleet(tmp_path):
+    directory = tmp_path / "run"
+    answer = gosprl.estimate_model(TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200)
+    assert answer.steps == 200
+    checked = verify(directory)
+    assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
+    again = gosprl.resume(directory, workers=fleet(TABLE, 2, seed=3), max_steps=400)
+    assert again.steps == 400
+    checked = verify(directory)
+    assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
 
 
 @pytest.mark.parametrize(
