@@ -295,6 +295,10 @@ class Collector(AskTell):
         """Return `walkers`, `in_flight` and `lost` of a fleet; nothing where there is one walker."""
         return {} if self._crew is None else {"walkers": len(self._walks)} | self._crew.status()
 
+    def fleet_facts(self) -> dict[str, int] | None:
+        """Return how many `walkers` of a fleet there were, and how many samples were `lost`; None for one walker."""
+        return None
+
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""
         return self._why(False) if self._finished and self._stop != "failed" else self._stop or "running"
@@ -498,7 +502,7 @@ class Collector(AskTell):
             engine.break_off()
             engine.state = None
 
-    def take_counts(self, state: int | None, start: int, age: int = 0) -> None:
+    def take_counts(self, state: int | None, start: int | None, age: int = 0) -> None:
         """Begin where counts were made before, which the record has already.
 
         Parameters
@@ -506,7 +510,7 @@ class Collector(AskTell):
         state
             Where the walk is; None: the system has to be reset first.
         start
-            Where everything began.
+            Where everything began; None: nothing has.
         age
             Steps of the episode.
         """
