@@ -106,7 +106,7 @@ class Tormented(Processes):
     def torment(self, rate, seed, said):
         rng = random.Random(seed)
         while not self.over.wait(rng.expovariate(rate)):
-            walkers = [number for number in list(self._members) if self._members[number].process.pid]
+            walkers = [number for number, member in list(self._members.items()) if member.reported]
             if not walkers:
                 continue
             kind = rng.choice(OUTSIDE)
