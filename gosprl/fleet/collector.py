@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
@@ -42,6 +44,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    on_trip: bool = False  # whether its last step brought no needed sample
     is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
@@ -56,6 +59,8 @@ class FleetCollector(Collector):
         which is right only if being lost has nothing to do with the outcome.
     late
         When a sample is late: a multiple of the mean duration of a step, or seconds as text, such as "5s"; None: never.
+    thrift
+        No walker begins a trip with more expected steps than this while another one moves; None: all of them move.
     deterministic
         None: events are taken as they come. d: the report of order i is taken when order i + d was issued, so that the
         run does not depend on time; at most d + 1 orders are in flight.
@@ -79,6 +84,7 @@ class FleetCollector(Collector):
     ) -> None:
         self._executor = executor
         self._lateness = Lateness(late)
+        self._thrift = None if thrift is None else _checks.positive("thrift", thrift)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
         super().__init__(*args, lost=lost, **others)
@@ -86,6 +92,7 @@ class FleetCollector(Collector):
         self._shared = self.engine  # its random numbers are those of all walkers
         self._joined = 0  # walkers so far
         self._issued = 0  # orders
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order, in order: steps, resets under way
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
@@ -161,9 +168,7 @@ class FleetCollector(Collector):
 
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
-        if any(walk.order is not None and not walk.is_late for walk in self.walks.values()) or not self._issued:
-            return False
-        return self._stops(last)
+        return bool(self._issued) and not self._in_flight() and self._stops(last)
 
     def _stops(self, last: int) -> bool:
         record = self.record
@@ -171,15 +176,13 @@ class FleetCollector(Collector):
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        until = min((self._late_at(walk) for walk in self.walks.values()), default=math.inf)
+        until = min(self._late_at(of_reset) for of_reset in (False, True))
         return None if until == math.inf else max(0.0, until - executor.now())
 
-    def _late_at(self, walk: Walk) -> float:
-        """Return the time at which the answer of a walker will be late; inf: never, or nobody waits for one."""
-        order = walk.order
-        if order is None or walk.is_late or order.number in self._early:
-            return math.inf
-        return walk.since + self._lateness.limit(of_reset=order.action == RESET)
+    def _late_at(self, of_reset: bool) -> float:
+        """Return the time at which the oldest order that is waited for will be late; inf: never, or there is none."""
+        oldest = next(iter(self._waited[of_reset].values()), None)
+        return math.inf if oldest is None else oldest.since + self._lateness.limit(of_reset=of_reset)
 
     def _in_order(self, events: list[Event], executor: Executor) -> list[Event]:
         """Return the events that are to be taken now, in this order."""
@@ -194,6 +197,7 @@ class FleetCollector(Collector):
             else:
                 self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
                 self._early[event.number] = event
+                del self._waited[order.action == RESET][order.number]
         return out
 
     def _take(self, event: Event, executor: Executor, last: int) -> None:
@@ -224,6 +228,7 @@ class FleetCollector(Collector):
             self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
 
     def _wait_no_more(self, order: Order) -> None:
+        self._waited[order.action == RESET].pop(order.number, None)
         if self._depth is not None and order.number >= self._read:
             self._early.pop(order.number, None)
             self._given_up.add(order.number)
@@ -248,6 +253,7 @@ class FleetCollector(Collector):
         except GosprlError:
             return False
         walk.order, self.engine = None, walk.engine
+        self._waited[order.action == RESET].pop(order.number, None)
         if walk.is_late:
             self._report_late(walk, report, key)
         elif order.action == RESET:
@@ -311,12 +317,14 @@ class FleetCollector(Collector):
 
     def _give_up_late(self, executor: Executor) -> None:
         """Count no more on samples that take too long; their walkers may still report."""
-        now, given_up = executor.now(), False
-        for walk in self.walks.values():
-            if walk.order is not None and self._late_at(walk) <= now:
+        given_up = False
+        for of_reset in (False, True):
+            while self._late_at(of_reset) <= executor.now():
+                walk = next(iter(self._waited[of_reset].values()))
                 walk.is_late = given_up = True
                 walk.engine.break_off()
                 walk.engine.state = None
+                assert walk.order is not None
                 self._wait_no_more(walk.order)
                 if walk.sample is not None:
                     self.record.give_up(walk.sample, self._lost_if_late)
@@ -358,9 +366,11 @@ class FleetCollector(Collector):
         self._issued += 1
         walk.sample, settled = None, False
         if row >= 0:
+            walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
             walk.sample, settled = self.record.issue(walk.order.number, row)
         self._attempts.issued(walk.engine, is_step=action != RESET, settled=settled)
         walk.since = executor.now()
+        self._waited[action == RESET][walk.order.number] = walk
         executor.send(walk.order)
 
     def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
@@ -370,7 +380,7 @@ class FleetCollector(Collector):
         if engine.state is None:
             return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
         self.engine = engine
-        while not self._stops(last) and not (record.need.met and self._in_flight()):
+        while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
             self._attempts.end_if_used_up(engine)
             if engine.attempt is None and not self._new_attempt():
                 continue
@@ -385,5 +395,17 @@ class FleetCollector(Collector):
             return int(model.rows.action[row]), row
         return None, -1
 
+    def _waits(self, walk: Walk) -> bool:
+        """Whether a walker stays where it is: its trip is longer than `thrift`, and another one moves or is nearer."""
+        if self._thrift is None or walk.on_trip or len(self.walks) == 1:
+            return False
+        assert self.planner is not None
+        steps = self.planner.expected_steps()
+        if steps is None or steps[walk.engine.state] <= self._thrift:
+            return False
+        others = [other.engine.state for other in self.walks.values() if other.engine.state is not None]
+        return self._in_flight() or bool(np.min(steps[others]) < steps[walk.engine.state])
+
     def _in_flight(self) -> bool:
-        return any(walk.order is not None and not walk.is_late for walk in self.walks.values())
+        steps, resets = self._waited
+        return bool(steps or resets or self._early)

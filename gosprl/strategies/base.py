@@ -70,6 +70,13 @@ class Planner(ABC):
     def place_walkers(self, states: Sequence[int]) -> None:
         """Take in where all walkers of a fleet are, the one that asks first; called before `attempt`."""
 
+    def expected_steps(self) -> NDArray[np.float64] | None:
+        """Return the expected steps from each state [S] to the next needed sample: walkers of a fleet may wait by them.
+
+        None, the default: not known, and none of them waits.
+        """
+        return None
+
     def restart(self) -> None:
         """Forget the last attempt: the walk does not continue from its last state, or counts were added."""
 

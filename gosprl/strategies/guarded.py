@@ -252,6 +252,10 @@ class GuardedPlanner(Planner):
         """Take in where all walkers of a fleet are."""
         self.practical.place_walkers(states)
 
+    def expected_steps(self) -> NDArray[np.float64] | None:
+        """Return the expected steps to the next needed sample, by the practical plan."""
+        return self.practical.expected_steps()
+
     @property
     def phase(self) -> int:
         """Whether the last attempt was a certified one."""

@@ -35,14 +35,16 @@ from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning.prior import Prior
+from gosprl.planning.workspace import Workspace
 from gosprl.sets import KL, Intervals
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner, Strategy
 from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
 from gosprl.strategies.knowledge import take_knowledge
-from gosprl.strategies.prices import Prices
+from gosprl.strategies.prices import FLUID_STATES, Prices
 from gosprl.strategies.reach import Reach
 
 PATIENCE = 10  # times the steps that the prior predicts to the next needed sample
+DISTANCE_PRECISION = 0.05  # of expected steps
 NARROW, WIDE = 0.01, 0.1  # scales of the sets; the second if successors are known and goals have no prices
 
 
@@ -164,6 +166,8 @@ class PracticalPlanner(Planner):
         self._no_goals, self._no_visits = np.zeros(S, dtype=bool), np.zeros(R, dtype=np.int64)
         self._limit, self._limited = np.ones(R, dtype=np.int64), 0  # see `_limits`; the model's mark when it was called
         self._cost, self._used = np.ones(0), -1  # see `_costs`; states in use when it was called
+        self._distances: Workspace | None = None  # see `expected_steps`
+        self._distances_at, self._steps = (-1, 0, 0, 0), np.ones(0)
         # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
@@ -202,6 +206,22 @@ class PracticalPlanner(Planner):
     def place_walkers(self, states: Sequence[int]) -> None:
         """Take in where all walkers of a fleet are: the program of prices begins there."""
         self._prices.walkers = states
+
+    def expected_steps(self) -> NDArray[np.float64] | None:
+        """Return the expected steps from each state to the next needed sample [S], in the scaled sets, without prices.
+
+        None where plans for all states take too long.
+        """
+        model, need = self.model, self.need
+        if model.rows.num_states > FLUID_STATES:
+            return None
+        now = (model.mark(), need.unmet_states, need.version, len(need.settled))
+        if now != self._distances_at:
+            if self._distances is None:
+                self._distances = Workspace(model, self.options.paths().family())
+            self._distances_at = now
+            self._steps = self._distances.plan(need.unmet_items > 0, self._costs(), DISTANCE_PRECISION, -1)[1]
+        return self._steps
 
     @property
     def may_give_up(self) -> bool:
