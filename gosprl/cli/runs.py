@@ -24,6 +24,7 @@ from gosprl.cli.collect import (
     print_result,
     strategy_options,
 )
+from gosprl.cli.fleets import Workers, copies, fleet
 from gosprl.cli.outputs import SyncSeconds, SyncSteps
 from gosprl.cli.shared import AsJson, ErrorLog, err, exits, facts, live, made, out, print_error, print_json, samples
 
@@ -67,6 +68,7 @@ def resume(
     ] = False,
     sync_steps: SyncSteps = None,
     sync_seconds: SyncSeconds = None,
+    workers: Workers = None,
     log: ErrorLog = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,20 +76,26 @@ def resume(
 
     Our domains go on bit for bit, as if the run had never been interrupted. A Gymnasium environment or a program that
     cannot restore its state begins a new trajectory; every sample counts. Before one is made or started, it is named,
-    and you are asked: a run that somebody else made is data, and what it names may be anything. Exit status 0 if the
-    need was met, 1 if the run stopped before, 2 if it is no run, is damaged, or an argument is wrong.
+    and you are asked: a run that somebody else made is data, and what it names may be anything. The run of a fleet goes
+    on with as many copies as before, or --workers; they are reset, and what was in flight is unknown. Exit status 0 if
+    the need was met, 1 if the run stopped before, 2 if it is no run, is damaged, or an argument is wrong.
 
     Example: `gosprl resume runs/lake`
 
     Example: `gosprl resume runs/lake --need 20 --yes`
+
+    Example: `gosprl resume runs/lake --workers 8`
     """
     run = _opened(directory)
     changes = strategy_options(confidence, scale, linear_scale, delta, goals, reach, planning)
     changes |= {"need": None if need is None else samples(need), "strategy": strategy, "max_steps": max_steps}
     synced = {"sync_steps": sync_steps, "sync_seconds": sync_seconds}
     changes |= {name: value for name, value in synced.items() if value is not None}
+    changes |= fleet(workers)
+    of_fleet = "fleet" in run.manifest["legs"][-1] or workers is not None
     with _system(run, yes, log) as (name, system):
-        _go_on(run, name, system, changes, as_json)
+        walked = copies(system, {"workers": workers or ""} if of_fleet else {})
+        _go_on(run, name, walked, changes, as_json)
 
 
 def _opened(directory: Path) -> "OpenRun":

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gosprl.systems.base import System
 
 TERMINATED, TRUNCATED, CRASHED = 2, 4, 8  # flags of a step; 1 is for resets
+UNKNOWN, LATE = 16, 32  # of the events of a fleet: nobody waits for the outcome any more; it came after that
 
 
 def rewards_of(

@@ -25,6 +25,13 @@ BUFFER = 4096  # events noted before they are counted
 ANY_REWARD = (-sys.float_info.max, sys.float_info.max)
 
 
+def flags_of(key: Any, terminated: bool, truncated: bool = False) -> int:
+    """Return the flags of a step to an observation, as a journal has them."""
+    if terminated:
+        return TERMINATED | (CRASHED if key is CRASH else 0)
+    return TRUNCATED if truncated else 0
+
+
 class Found(NamedTuple):
     """The first reward above the threshold: where it was, and when."""
 
@@ -92,6 +99,11 @@ class Record:
     def begun(self) -> int:
         """Steps so far, those that are not finished included."""
         return self.steps
+
+    @property
+    def all_in_flight(self) -> bool:
+        """Whether all that is missing is in flight: never, where there is one walker."""
+        return False
 
     def update_need(self) -> None:
         """Let the requirement look at what was recorded."""
@@ -175,7 +187,7 @@ class Record:
             )
         final = self.end_at(key)
         model.check(row, final)
-        self._note_step(row, final, reward, TERMINATED | (CRASHED if key is CRASH else 0))
+        self._note_step(row, final, reward, flags_of(key, terminated=True))
         self.pass_by(int(model.rows.ptr[final]), model.states.reset)
         return model.states.reset
 

@@ -57,6 +57,7 @@ class Result:
     _lacked: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # the same, of what the run began without
     _start: int | None = field(repr=False)
     _truth: "TabularMDP | None" = field(repr=False)
+    fleet: Mapping[str, int] | None = None  # `walkers` and `lost` samples; None: there was one walker
 
     @cached_property
     def limit(self) -> float:
@@ -114,6 +115,18 @@ class Result:
     def missing(self) -> int:
         """Samples that are still needed, in all."""
         return sum((self.unmet["needed"] - self.unmet["have"]).tolist())
+
+    @property
+    def unknown(self) -> list[tuple[int, int, int]]:
+        """The pairs (state, action, number) with samples of a fleet whose outcomes are unknown; the reset is (-1, -1).
+
+        These are no samples of the need, and confidence sets allow for every outcome that they may have had.
+        """
+        rows = np.flatnonzero(self.model.unknown)
+        pairs = [self.model.rows.pair(row) for row in rows.tolist()]
+        reset = self.model.states.reset
+        shown = [(RESET, -1) if s == reset else (s, a) for s, a in pairs]
+        return [(s, a, n) for (s, a), n in zip(shown, self.model.unknown[rows].tolist(), strict=True)]
 
     @property
     def crashes(self) -> int:
@@ -210,6 +223,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         _lacked=(np.maximum(pair - had, 0)[kept.rows], np.maximum(state - had_of_states, 0)[kept.states]),
         _start=None if collector.start is None else int(kept.place[collector.start]),
         _truth=collector.truth,
+        fleet=collector.fleet_facts(),
     )
 
 

@@ -181,7 +181,8 @@ def episodes(source: Source) -> Iterator[Columns]:
     held: dict[int, list[Columns]] = {}  # by walker
     for columns in source.batches():
         for walker in np.unique(columns["walker"]).tolist():
-            mine = columns["walker"] == walker
+            # an outcome that is not known ends an episode; one that came late is a row of its own
+            mine = (columns["walker"] == walker) & ((columns["flags"] & FLAGS["unknown"]) == 0)
             part = {name: columns[name][mine] for name in _USED}
             begin = 0
             for reset in [*np.flatnonzero(part["flags"] & FLAGS["reset"]).tolist(), len(part["flags"])]:

@@ -14,9 +14,9 @@ from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed
 from gosprl.collecting.result import Result, counts_of
 from gosprl.errors import GosprlError, InputError
+from gosprl.fleet.record import FleetRecord
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
-from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged
 from gosprl.runs.keys import plain_of
 from gosprl.runs.models import begun_model
@@ -191,14 +191,15 @@ def opened(directory: Path) -> OpenRun:
 
 
 def counted(run: OpenRun) -> EmpiricalModel:
-    """Return the counts of a whole run, and of the data that it began with; the log is read batch by batch."""
+    """Return the counts of a whole run, and of the data that it began with; the log is read batch by batch.
+
+    Of a fleet, the committed samples; what is in flight is unknown.
+    """
     try:
         model = begun_model(run)
         nothing = np.zeros(len(model.known_rows), dtype=np.int64), np.zeros(model.num_states, dtype=np.int64)
-        record = Record(model, Fixed(*nothing))
-        counter = Counter(record, run.names, run.is_table, run.breaks())
-        for columns in run.contents.batches():
-            counter.add(columns)
+        record = (FleetRecord if run.has_fleet else Record)(model, Fixed(*nothing))
+        run.count_into(record, run.is_table)
         record.flush()
     except Damaged as error:
         raise InputError(f"run: {run.directory} is damaged: {error}") from None
@@ -206,7 +207,7 @@ def counted(run: OpenRun) -> EmpiricalModel:
         raise
     except FORGED as error:
         raise InputError(f"run: {run.directory} cannot be counted: {type(error).__name__}: {error}") from None
-    return record.model
+    return record.counted.model
 
 
 def _is_number(observation: Any, key: Any) -> bool:

@@ -5,17 +5,12 @@ attempt that it follows; a walker for which nothing is left to do waits. So a ru
 events, and of the seed: whoever repeats the sequence repeats the run. With one walker it is the run that
 `Collector.run` makes, bit for bit.
 
-All walkers share the planner, and what it plans for is what is missing and not in flight. Each follows an attempt of
-its own, since plans may cover only the surroundings of one walker. An attempt of another walker ends
-
-- if a sample that is issued gives a state all that it needs: its goals are others now;
-- if the planner changes its phase (`Planner.phase`): its accounts are about all walkers;
-- when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
+All walkers share the planner (`gosprl.collecting.sharing`), and what it plans for is what is missing and not in flight.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +18,14 @@ import numpy as np
 from gosprl import _checks
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
+from gosprl.collecting.journal import LATE, UNKNOWN
 from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.sharing import Sharing, of_several
 from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
-from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
+from gosprl.fleet.orders import RESET, Executor, Joined, Late, Lost, Order, Report, Stopped, Taken
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Sample
 from gosprl.model.empirical import EmpiricalModel
@@ -36,12 +34,7 @@ from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
 
-LOST = {"unknown": None, "state": None, "independent": None}
-NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
-ASSUMED = {
-    "state": "that losing a walker depends on its last pair only",
-    "independent": "that losses do not depend on outcomes",
-}
+HANGS = 10  # times the limit of what is late: then the walker is replaced
 
 
 @dataclass(slots=True)
@@ -78,6 +71,8 @@ class FleetCollector(Collector):
         run does not depend on time; at most d + 1 orders are in flight.
     executor
         A function that makes what carries orders and reports, for the entropy of the run's seed.
+    workers
+        What the user gave to say so, for runs on disk.
     **others
         As of `Collector`.
     """
@@ -92,24 +87,25 @@ class FleetCollector(Collector):
         thrift: float | None = None,
         deterministic: int | None = None,
         executor: Callable[[Any], Executor] | None = None,
+        workers: Any = None,
         **others: Any,
     ) -> None:
         self._executor = executor
-        _checks.choice("lost", lost, LOST)
-        self._lost = lost
+        self.options = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
+        self.workers = workers
         self._lateness = Lateness(late)
         self._thrift = None if thrift is None else _checks.positive("thrift", thrift)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
-        super().__init__(*args, **others)
-        if lost == "state" and self._model.resets == "never":
-            raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
+        super().__init__(*args, lost=lost, **others)
+        self._sharing = self._attempts = Sharing(self.walks)
         self._shared = self.engine  # its random numbers are those of all walkers
-        self._joined = 0  # walkers so far
         self._issued = 0  # orders
-        self._left = UNLIMITED  # steps that may be issued before all attempts end
-        self._phase = 0
-        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order: steps and resets under way, in order
+        self._stopped = False  # whether no more orders are issued
+        self._killed = False  # whether that is so because the learner was ended
+        self.joined = 0  # walkers so far
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order, in order: steps, resets under way
+        self._late: dict[int, Walk] = {}  # walkers whose answer is late, in the order in which it became so
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
@@ -123,9 +119,9 @@ class FleetCollector(Collector):
         """Return the numbers of walkers, of steps in flight, and of samples that were given up."""
         return {"walkers": len(self.walks), "in_flight": self.record.in_flight, "lost": self.record.lost}
 
-    def _positions(self, s: int) -> list[int]:
-        others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
-        return [s, *(state for state in others if state is not None)]
+    def fleet_facts(self) -> dict[str, int]:
+        """Return how many walkers there were, and how many samples were given up in time, even if they came later."""
+        return {"walkers": self.joined, "lost": self.record.lost}
 
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `walk_fleet` does, with the executor that was given."""
@@ -152,9 +148,8 @@ class FleetCollector(Collector):
             As in `Collector.run`.
         """
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
-        record = self.record
-        self._shared.components = self._paths.look_at(system)
-        self._given = self._system = system
+        record, journal = self.record, self._journal
+        self._look_at(system)
         last = record.steps + record.quits + min(budget, UNLIMITED - record.steps - record.quits)
         with Progress(progress, self) as report, interrupts_heard(self._shared):
             try:
@@ -163,8 +158,16 @@ class FleetCollector(Collector):
                 while not self._is_over(last):
                     for event in self._in_order(executor.receive(self._patience_left(executor)), executor):
                         self._take(event, executor, last)
-                    self._give_up_late(executor)
+                    while (walk := self._next_late(executor)) is not None:
+                        self._take(Late(walk.walker), executor, last)
+                    while (walk := self._next_hanging(executor)) is not None:
+                        executor.dismiss(walk.walker)
+                        self._take(Lost(walk.walker, "it hangs"), executor, last)
+                    if self._shared.interrupted and not self._stopped:
+                        self._take(Stopped(), executor, last)
                     self._send_orders(executor, last)
+                    if journal is not None and journal.due:
+                        journal.sync(system)
                     report()
                 report(last=True)
                 self._stop = self._why(self._shared.interrupted)
@@ -180,17 +183,50 @@ class FleetCollector(Collector):
             finally:
                 executor.close()
 
+    def replay(self, executor: Executor, system: System, last: int) -> None:
+        """Repeat a run from its events, which `executor` returns one by one, and none at the end.
+
+        Parameters
+        ----------
+        executor
+            Says what happened, and compares the orders with those that were issued then.
+        system
+            As in `walk_fleet`.
+        last
+            The number of steps and chosen resets after which no more orders were issued.
+        """
+        self._look_at(system)
+        while events := executor.receive():
+            for event in self._in_order(events, executor):
+                self._take(event, executor, last)
+            self._send_orders(executor, last)
+
+    def take_counts(self, state: int | None, start: int | None, age: int = 0) -> None:
+        """Begin where counts were made before, which the record has already; the walkers have to be reset."""
+        self.record.committed.curve.clear()
+        self.record.committed.need.recall({}, 0)
+        super().take_counts(state, start, age)
+
+    def number_from(self, number: int) -> None:
+        """Let the next order have this number: those before belong to an earlier part of the run."""
+        self._issued = self._read = number
+
+    def _look_at(self, system: System) -> None:
+        self._shared.components = self._paths.look_at(system)
+        self._given = self._system = system
+
+    @property
+    def _journal(self) -> FleetJournal | None:
+        journal = self.record.journal
+        assert journal is None or isinstance(journal, FleetJournal)
+        return journal
+
     def report(self) -> PlannerReport:
         """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
         said, lost = super().report(), self.record.lost
-        guarantee = said.guarantee
-        if not guarantee.holds:
+        if self.joined <= 1 and not lost:
             return said
-        if self._joined > 1 or lost:
-            guarantee = guarantee.about(NO_BOUND)
-        if lost and self._lost in ASSUMED:
-            guarantee = guarantee.assuming(ASSUMED[self._lost])
-        return said._replace(guarantee=guarantee)
+        return said._replace(guarantee=of_several(said.guarantee, [self._lost] if lost else []))
 
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
@@ -198,11 +234,11 @@ class FleetCollector(Collector):
 
     def _stops(self, last: int) -> bool:
         record = self.record
-        return self._shared.interrupted or self._finished or record.begun + record.quits >= last
+        return self._stopped or self._finished or record.begun + record.quits >= last
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        until = min(self._late_at(of_reset) for of_reset in (False, True))
+        until = min(self._late_at(False), self._late_at(True), self._hanging_at())
         return None if until == math.inf else max(0.0, until - executor.now())
 
     def _late_at(self, of_reset: bool) -> float:
@@ -210,13 +246,13 @@ class FleetCollector(Collector):
         oldest = next(iter(self._waited[of_reset].values()), None)
         return math.inf if oldest is None else oldest.since + self._lateness.limit(of_reset=of_reset)
 
-    def _in_order(self, events: list[Event], executor: Executor) -> list[Event]:
+    def _in_order(self, events: Sequence[Taken], executor: Executor) -> Sequence[Taken]:
         """Return the events that are to be taken now, in this order."""
         if self._depth is None:
             return events
-        out: list[Event] = []
+        out: list[Taken] = []
         for event in events:
-            walk = self.walks.get(event.walker)
+            walk = None if isinstance(event, Stopped) else self.walks.get(event.walker)
             order = None if walk is None or walk.is_late else walk.order
             if walk is None or order is None or not isinstance(event, Report) or event.number != order.number:
                 out.append(event)
@@ -226,14 +262,24 @@ class FleetCollector(Collector):
                 del self._waited[order.action == RESET][order.number]
         return out
 
-    def _take(self, event: Event, executor: Executor, last: int) -> None:
+    def _take(self, event: Taken, executor: Executor, last: int) -> None:
+        journal = self._journal
         if isinstance(event, Joined):
+            self.joined += 1
+            if journal is not None:
+                journal.joined(event.walker)
             engine = Engine(self.record, self._shared.rng, self._shared.horizon)
             engine.components = self._shared.components
             self.walks[event.walker] = Walk(event.walker, engine)
-            self._joined += 1
         elif isinstance(event, Lost):
             self._lose(event.walker)
+        elif isinstance(event, Late):
+            self._give_up_late(self.walks[event.walker])
+        elif isinstance(event, Stopped):
+            self._stopped = True
+            self._killed = event.killed
+            if journal is not None:
+                journal.stopped()
         else:
             self._take_report(event, executor)
         self._send_orders(executor, last)
@@ -241,16 +287,21 @@ class FleetCollector(Collector):
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""
         walk = self.walks.pop(walker, None)
-        if walk is None or walk.order is None:
+        self._late.pop(walker, None)
+        if walk is None:
             return
-        self._wait_no_more(walk.order)
-        sample = walk.sample
-        if sample is None:
+        journal, order, sample = self._journal, walk.order, walk.sample
+        if journal is not None:
+            journal.left(walker)
+        if order is None:
             return
+        self._wait_no_more(order)
         if not walk.is_late:
-            self.record.give_up(sample, self._lost)
-            self._end_attempts()
-        elif self._lost == "state" and sample.is_unknown and sample.is_step:
+            self._give_up(walk, self._lost)
+            self._attempts.end_attempts()
+        elif self._lost == "state" and sample is not None and sample.is_unknown and sample.is_step:
+            if journal is not None:
+                journal.answer(order, LATE | UNKNOWN)
             self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
 
     def _wait_no_more(self, order: Order) -> None:
@@ -263,6 +314,18 @@ class FleetCollector(Collector):
         if not self._report(report, executor):
             executor.dismiss(report.walker)
             self._lose(report.walker)
+
+    def _give_up(self, walk: Walk, how: str) -> None:
+        """Count no more on the answer to the open order of a walker; `how` as in `FleetRecord.give_up`."""
+        journal, sample = self._journal, walk.sample
+        assert walk.order is not None
+        if journal is not None:
+            if how == "state" and sample is not None and sample.is_step:
+                journal.answer(walk.order, UNKNOWN)  # the record writes the crash
+            else:
+                journal.give_up(walk.order)
+        if sample is not None:
+            self.record.give_up(sample, how)
 
     def _report(self, report: Report, executor: Executor) -> bool:
         """Write what a walker reports; False if it is not an answer to what it was asked."""
@@ -280,6 +343,8 @@ class FleetCollector(Collector):
             return False
         walk.order, self.engine = None, walk.engine
         self._waited[order.action == RESET].pop(order.number, None)
+        if self._journal is not None:
+            self._journal.answer(order, LATE if walk.is_late else 0)
         if walk.is_late:
             self._report_late(walk, report, key)
         elif order.action == RESET:
@@ -325,48 +390,61 @@ class FleetCollector(Collector):
 
     def _report_late(self, walk: Walk, report: Report, key: Any) -> None:
         """Write what came late, and let the walker go on from there."""
-        walk.is_late, engine, sample = False, walk.engine, walk.sample
-        if sample is not None and sample.is_unknown and self._lost != "independent":
-            if sample.is_step:
-                self.record.fill(sample, key, as_number(report.reward), report.terminated, report.actions)
-            else:
-                self.record.returning = sample
-                self.record.reset(self.record.arrive_at(key, report.actions))
-            self.record.returning = None
+        del self._late[walk.walker]
+        walk.is_late, engine, sample, record = False, walk.engine, walk.sample, self.record
+        outcome = (key, as_number(report.reward), report.terminated, report.actions, report.truncated)
+        if sample is None or not sample.is_unknown or self._lost == "independent":
+            record.pass_over(-1 if sample is None or not sample.is_step else sample.row, *outcome)
+        elif sample.is_step:
+            record.fill(sample, *outcome)
+        else:
+            record.returning = sample
+            record.reset(record.arrive_at(key, report.actions))
+        record.returning = None
         if report.terminated or report.truncated:
             engine.state, walk.cut = None, True
         else:
             engine.start(key, report.actions)
             walk.cut = False
             self._begin_at(engine.state)
-        self._end_attempts()
+        self._attempts.end_attempts()
 
-    def _give_up_late(self, executor: Executor) -> None:
-        """Count no more on samples that take too long; their walkers may still report."""
-        given_up = False
+    def _next_late(self, executor: Executor) -> Walk | None:
+        """Return a walker whose answer takes too long; None if there is none."""
         for of_reset in (False, True):
-            while self._late_at(of_reset) <= executor.now():
-                walk = next(iter(self._waited[of_reset].values()))
-                walk.is_late = given_up = True
-                walk.engine.break_off()
-                walk.engine.state = None
-                assert walk.order is not None
-                self._wait_no_more(walk.order)
-                if walk.sample is not None:
-                    self.record.give_up(walk.sample, self._lost_if_late)
-        if given_up:
-            self._end_attempts()
+            if self._late_at(of_reset) <= executor.now():
+                return next(iter(self._waited[of_reset].values()))
+        return None
+
+    def _hanging_at(self) -> float:
+        """Return the time at which the walker that is late for the longest time is taken to hang; inf: never."""
+        walk = next(iter(self._late.values()), None)
+        if walk is None:
+            return math.inf
+        assert walk.order is not None
+        return walk.since + HANGS * self._lateness.limit(of_reset=walk.order.action == RESET)
+
+    def _next_hanging(self, executor: Executor) -> Walk | None:
+        """Return a walker that hangs."""
+        return next(iter(self._late.values())) if self._hanging_at() <= executor.now() else None
+
+    def _give_up_late(self, walk: Walk) -> None:
+        """Wait no longer for the answer of a walker, which may still report."""
+        assert walk.order is not None
+        walk.is_late = True
+        self._late[walk.walker] = walk
+        walk.engine.break_off()
+        walk.engine.state = None
+        self._wait_no_more(walk.order)
+        self._give_up(walk, self._lost_if_late)
+        self._attempts.end_attempts()
 
     @property
     def _lost_if_late(self) -> str:
         """What becomes of a late sample; no crash, if how long is late changes: then it is no outcome of its pair."""
+        if self._killed and self._lost == "state":
+            return "unknown"  # the end of a learner is no crash of its systems
         return "unknown" if self._lost == "state" and not self._lateness.is_fixed else self._lost
-
-    def _end_attempts(self, but: Engine | None = None) -> None:
-        """Let all walkers but one ask for a new attempt before their next step."""
-        for walk in self.walks.values():
-            if walk.engine is not but:
-                walk.engine.end()
 
     def _send_orders(self, executor: Executor, last: int) -> None:
         """Give an order to every walker that has none, as long as there is something to do."""
@@ -396,17 +474,14 @@ class FleetCollector(Collector):
             return
         walk.order = Order(self._issued, walk.walker, action)
         self._issued += 1
-        walk.sample = None
+        walk.sample, settled = None, False
         if row >= 0:
             walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
             walk.sample, settled = self.record.issue(walk.order.number, row)
-            if settled:
-                self._end_attempts(walk.engine)
-        if action != RESET:
-            self._left -= 1
-            if self._left <= 0:
-                self._end_attempts(walk.engine)
+        self._attempts.issued(walk.engine, is_step=action != RESET, settled=settled)
         walk.since = executor.now()
+        if self._journal is not None:
+            self._journal.issue(walk.order)
         self._waited[action == RESET][walk.order.number] = walk
         executor.send(walk.order)
 
@@ -419,8 +494,7 @@ class FleetCollector(Collector):
             return (RESET, reset_row) if goes_on else (None, -1)
         self.engine = engine
         while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
-            if self._left <= 0:  # the steps that the planner allowed are issued, perhaps by others
-                engine.end()
+            self._attempts.end_if_used_up(engine)
             if engine.attempt is None and not self._new_attempt():
                 continue
             if engine.at_reset:
@@ -450,21 +524,3 @@ class FleetCollector(Collector):
     def _in_flight(self) -> bool:
         steps, resets = self._waited
         return bool(steps or resets or self._early)
-
-    def _new_attempt(self) -> bool:
-        engine, planner = self.engine, self.planner
-        if planner is not None and engine.state is not None:
-            planner.place_walkers(self._positions(engine.state))
-        if not super()._new_attempt():
-            return False
-        planner = self.planner
-        assert engine.attempt is not None
-        assert planner is not None
-        self._left = engine.attempt.horizon
-        if planner.phase != self._phase:
-            self._phase = planner.phase
-            self._end_attempts(engine)
-        if len(self.walks) > 1:  # the next plan may overwrite these arrays
-            attempt = engine.attempt
-            engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
-        return True

@@ -7,6 +7,7 @@ from gosprl import _checks
 from gosprl.errors import InputError
 
 FEW = 8  # durations below which there is no mean to go by
+FIRST = 600.0  # seconds: the limit as long as there is none
 LEAST = 0.05  # seconds: below that, a pause of the operating system would make samples late
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)")
 UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -36,11 +37,18 @@ class Lateness:
         elif late is not None:
             self._times = _checks.positive("late", late)
 
+    @property
+    def mean(self) -> float:
+        """The mean duration of a step so far, in seconds; 0 if none was made."""
+        return self._sum[0] / max(1, self._number[0])
+
     def limit(self, *, of_reset: bool = False) -> float:
         """Return the seconds after which the answer to an order is late; inf: never."""
         number = self._number[of_reset]
-        if self._times == math.inf or number < FEW:
+        if self._times == math.inf:
             return self._fixed
+        if number < FEW:
+            return FIRST
         return max(LEAST, self._times * self._sum[of_reset] / number)
 
     def note(self, seconds: float, *, of_reset: bool = False) -> None:

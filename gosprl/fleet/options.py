@@ -49,7 +49,7 @@ class Fleet:
 
     def collector(self, **arguments: Any) -> FleetCollector:
         """Return a collector for this fleet; `arguments` are those of `Collector`."""
-        return FleetCollector(executor=self.executor, **self.options, **arguments)
+        return FleetCollector(executor=self.executor, workers=self.workers, **self.options, **arguments)
 
     def executor(self, entropy: Any) -> Executor:
         """Return what carries orders to the walkers of a run with this seed."""

@@ -53,7 +53,20 @@ class Joined(NamedTuple):
     walker: int
 
 
+class Late(NamedTuple):
+    """The learner waits no longer for a walker's open order; no executor of real walkers says so."""
+
+    walker: int
+
+
+class Stopped(NamedTuple):
+    """The learner issues no more orders: it was interrupted, or `killed` while some were open."""
+
+    killed: bool = False
+
+
 Event = Report | Lost | Joined
+Taken = Event | Late | Stopped  # what a run is a function of
 
 
 class Executor(ABC):

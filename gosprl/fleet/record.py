@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.record import ANY_REWARD, Record
+from gosprl.collecting.record import ANY_REWARD, Record, flags_of
 from gosprl.collecting.requirements import Requirement
 from gosprl.fleet.need import FleetNeed, Heard, Mirrored
 from gosprl.fleet.samples import Queues, Result, Sample
@@ -81,6 +81,11 @@ class FleetRecord(Record):
         return self.steps + self.in_flight
 
     @property
+    def all_in_flight(self) -> bool:
+        """Whether samples are in flight, and nothing else is missing."""
+        return self.need.met and bool(self.need.in_flight)
+
+    @property
     def waiting(self) -> int:
         """Samples that have returned, and wait for earlier ones of their row."""
         return self._queues.waiting
@@ -119,11 +124,51 @@ class FleetRecord(Record):
         """The reward of a step that never reported one: 0, or the nearest one allowed."""
         return min(max(0.0, self.rewards[0]), self.rewards[1])
 
-    def fill(self, sample: Sample, key: Any, reward: float, terminated: bool, actions: Any = None) -> int:
+    def fill(
+        self, sample: Sample, key: Any, reward: float, terminated: bool, actions: Any = None, truncated: bool = False
+    ) -> int:
         """Write the outcome of a sample that was given up as unknown, and return the state it led to."""
         self.returning = sample
         self.steps -= 1  # it was counted when it was given up
-        return self.step(sample.row, key, reward, terminated, actions)
+        return self.step(sample.row, key, reward, terminated, actions, truncated)
+
+    def pass_over(
+        self, row: int, key: Any, reward: float, terminated: bool, actions: Any, truncated: bool = False
+    ) -> None:
+        """Write the outcome of a sample that counts no more, for the journal alone; row -1: a reset."""
+        s_next = self.end_at(key) if terminated else self.arrive_at(key, actions)
+        if self.journal is not None and row < 0:
+            self.journal.reset(s_next)
+        elif self.journal is not None:
+            self.journal.step(row, s_next, reward, flags_of(key, terminated, truncated))
+
+    def recount(
+        self,
+        rows: NDArray[np.int64],
+        s_next: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        are_steps: NDArray[np.bool_],
+    ) -> None:
+        """Count transitions of one walker [n] that a journal already has: they are committed as well."""
+        super().recount(rows, s_next, rewards, are_steps)
+        self.committed.recount(rows, s_next, rewards, are_steps)
+
+    def recommit(self, row: int, outcome: Result | None, place: int = 0) -> int:
+        """Commit a sample that a journal already has; where it has no outcome, return its unknown place.
+
+        Parameters
+        ----------
+        place
+            The unknown place that the outcome fills; 0: it has the next place.
+        """
+        if outcome is None:
+            self.committed.flush()
+            return self.counts.add_unknown(row)
+        self._count_committed(row, *outcome)
+        if place:
+            self.committed.flush()
+            self.counts.fill(row, place, outcome.s_next)
+        return 0
 
     def _note(self, row: int, s_next: int, reward: float) -> None:
         sample, self.returning = self.returning, None

@@ -7,6 +7,8 @@
     numbers of states and actions exist, and a step takes an action that its state offered
     rewards are finite and in the range declared
 
+The events of a fleet follow each other walker by walker (`gosprl.runs.fleet_auditing`).
+
 This uses no model and no planner: it is independent of the code that wrote the log.
 """
 
@@ -17,29 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
+from gosprl.collecting.journal import CRASHED, LATE, TERMINATED, TRUNCATED, UNKNOWN
 from gosprl.runs.events import RESET, Columns, is_ended, kinds_of
+from gosprl.runs.fleet_auditing import FleetAudit, Impossible
+from gosprl.runs.fleet_events import batches_of_leg, numbers
 from gosprl.runs.manifests import DATA
 from gosprl.runs.names import OFFER, STATE
+from gosprl.runs.notes import Open
 from gosprl.runs.opened import OpenRun
 
+__all__ = ["Audit", "Impossible"]
+
 KINDS = (RESET, 0, TERMINATED, TRUNCATED, TERMINATED | CRASHED)  # the flags that an event can have
-
-
-class Impossible(Exception):
-    """An event cannot be at its place in the log.
-
-    Attributes
-    ----------
-    event
-        Its number.
-    what
-        Why not.
-    """
-
-    def __init__(self, event: int, what: str) -> None:
-        super().__init__(f"event {event}: {what}")
-        self.event, self.what = event, what
 
 
 class Audit:
@@ -58,6 +49,10 @@ class Audit:
         Steps by (number of the state, action), with those of the data that the run began with.
     transitions
         How many different transitions (state, action, next state, flags) there are.
+    unknown
+        Samples of fleets whose outcomes are unknown, by (number of the state, action); resets have (-1, -1).
+    walkers, lost, in_flight
+        Of fleets: walkers that joined, orders that were given up, and those open at the end.
     live
         Numbers of the states in which an episode went on, in the order of their first visit; those of data first.
     """
@@ -71,7 +66,10 @@ class Audit:
         self._known_from, self._offers = _known_from(run)
         self._breaks = run.breaks()
         self.events = self.steps = self.resets = self.crashes = 0
+        self.walkers = self.lost = 0
+        self.in_flight: tuple[Open, ...] = ()
         self.visits: Counter[tuple[int, int]] = Counter()
+        self.unknown: Counter[tuple[int, int]] = Counter()
         self._seen: set[tuple[int, int, int, int]] = set()
         self.live: dict[int, None] = {}
         self._at, self._ended = -1, True
@@ -103,10 +101,77 @@ class Audit:
 
     def read(self) -> "Audit":
         """Read the whole log; `Impossible` at the first event that cannot be there, `Damaged` if one cannot be read."""
-        for columns in self._run.contents.batches():
-            if len(columns["flags"]):
-                self._read(columns)
+        legs = self._run.manifest["legs"]
+        for leg, following in zip(legs, [*legs[1:], None], strict=True):
+            end = self._run.contents.rows if following is None else following["first"]
+            if "fleet" in leg:
+                self._read_fleet(leg, end, is_last=following is None)
+            else:
+                self._read_leg(leg["first"], end)
         return self
+
+    def _read_leg(self, begin: int, end: int) -> None:
+        """Read the rows of a leg of one walker."""
+        for first, columns, notes in self._run.contents.noted(begin) if begin < end else ():
+            part = slice(max(0, begin - first), max(0, end - first))
+            columns = {name: column[part] for name, column in columns.items()}
+            if not len(columns["flags"]):
+                continue
+            if notes is not None:
+                raise Impossible(self.events, "there is one walker, and its batch speaks of a fleet")
+            self._read(columns)
+
+    def _read_fleet(self, leg: Mapping[str, Any], end: int, is_last: bool) -> None:
+        """Read the rows of a leg of a fleet."""
+        fleet = FleetAudit(leg)
+        try:
+            for first, columns, notes in batches_of_leg(self._run.contents, leg["first"], end):
+                counts, previous = fleet.read(first, columns, notes)
+                with_outcome = columns["next_state"] >= 0
+                self._check_numbers(columns)
+                self._check_offers(columns, previous)
+                self._check_rewards(columns)
+                self._count_fleet(columns, counts, with_outcome)
+            if not is_last:
+                fleet.end(end)
+        finally:
+            self.walkers, self.lost = self.walkers + fleet.joined, self.lost + fleet.lost
+        self.unknown.update(fleet.unknown)
+        self._at, self._ended, self.in_flight = -1, True, fleet.in_flight
+        if self.in_flight:
+            self._leave_out_waiting(leg["first"], end)
+
+    def _count_fleet(self, columns: Columns, counts: NDArray[np.bool_], with_outcome: NDArray[np.bool_]) -> None:
+        flags, following = columns["flags"], columns["next_state"]
+        is_reset, late = (flags & RESET) > 0, (flags & LATE) > 0
+        self.steps += int((~is_reset & ~late).sum())
+        self.resets += int((is_reset & ~late & ((flags & UNKNOWN) == 0)).sum())
+        self.crashes += int((counts & ((flags & CRASHED) > 0)).sum())
+        steps = {name: column[counts & ~is_reset] for name, column in columns.items()}
+        for (s, a, s_next, kind), n in self._different(steps):
+            self.visits[s, a] += n
+            self._seen.add((s, a, s_next, kind & TERMINATED))
+        self._discover(following[with_outcome & ((flags & TERMINATED) == 0)])
+        self.events += len(flags)
+
+    def _leave_out_waiting(self, begin: int, end: int) -> None:
+        """Leave out samples that were issued after one of their pair that is in flight: they are not committed."""
+        earliest: dict[tuple[int, int], int] = {}
+        for order in self.in_flight:
+            earliest.setdefault((order.state if order.action >= 0 else -1, order.action), order.number)
+        waiting: dict[tuple[int, int, int], int] = {}  # (state, action, order) -> flags of its last row
+        for first, columns, _ in batches_of_leg(self._run.contents, begin, end):
+            number = numbers(first, columns)
+            for (s, a), least in earliest.items():
+                there = ((columns["state"] == s) | (a < 0)) & (columns["action"] == a) & (number > least)
+                flags = columns["flags"][there].tolist()
+                waiting |= {(s, a, n): kind for n, kind in zip(number[there].tolist(), flags, strict=True)}
+        for (s, a, _), kind in waiting.items():
+            if kind & UNKNOWN and not kind & CRASHED:
+                self.unknown[s, a] -= self.unknown[s, a] > 0
+            elif a >= 0:
+                self.visits[s, a] -= 1
+                self.crashes -= (kind & CRASHED) > 0
 
     def _read(self, columns: Columns) -> None:
         self._check_kinds(columns)
@@ -148,7 +213,7 @@ class Audit:
 
     def _check_numbers(self, columns: Columns) -> None:
         flags, state, action, following = (columns[name] for name in ("flags", "state", "action", "next_state"))
-        steps, crash = (flags & RESET) == 0, (flags & CRASHED) > 0
+        steps, crash = (flags & RESET) == 0, (flags & (CRASHED | UNKNOWN)) > 0  # or nobody knows
         self._refuse(crash != (following == -1), "a crash leads to state -1, and nothing else does")
         self._refuse((following < -1) | (following >= self._states), f"there are {self._states} states")
         self._refuse(steps & ((action < 0) | (action >= self._actions)), f"there are {self._actions} actions")
@@ -160,11 +225,12 @@ class Audit:
             named = self._known_from[np.where(crash, 0, following)] <= number
             self._refuse(~crash & ~named, "states.arrow names its next state only later")
 
-    def _check_offers(self, columns: Columns) -> None:
-        """Compare each step with what its state offered when the event before led there."""
+    def _check_offers(self, columns: Columns, before: NDArray[np.int64] | None = None) -> None:
+        """Compare each step with what its state offered when the event before led there, by default the last one."""
+        before = np.arange(self.events - 1, self.events + len(columns["flags"]) - 1) if before is None else before
         for number, (events, offers) in self._offers.items():
             places = np.flatnonzero((columns["state"] == number) & ((columns["flags"] & RESET) == 0))
-            last = np.searchsorted(events, self.events + places - 1, side="right") - 1
+            last = np.searchsorted(events, before[places], side="right") - 1
             for place in np.unique(last[last >= 0]).tolist():
                 offered = offers[place]
                 if offered is not None:
@@ -192,11 +258,13 @@ class Audit:
         for (s, a, s_next, kind), n in self._different({name: column[~is_reset] for name, column in columns.items()}):
             self.visits[s, a] += n
             self._seen.add((s, a, s_next, kind & TERMINATED))
-        alive = following[(flags & TERMINATED) == 0]
-        values, first = np.unique(alive, return_index=True)
-        self.live |= dict.fromkeys(values[np.argsort(first)].tolist())
+        self._discover(following[(flags & TERMINATED) == 0])
         self.events += len(flags)
         self._at, self._ended = int(following[-1]), is_ended(flags)
+
+    def _discover(self, alive: NDArray[np.int64]) -> None:
+        values, first = np.unique(alive, return_index=True)
+        self.live |= dict.fromkeys(values[np.argsort(first)].tolist())
 
     def _different(self, steps: Columns) -> Iterator[tuple[tuple[int, int, int, int], int]]:
         """Return the different steps of a batch (state, action, next state, flags), and how many there are of each."""

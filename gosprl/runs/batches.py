@@ -1,7 +1,8 @@
 """Batches of the log and of the names as messages of Arrow streams: encoded, and decoded after checks."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -9,24 +10,33 @@ from numpy.typing import NDArray
 from gosprl.runs.chain import END, Link, chunks, next_digest
 from gosprl.runs.claims import check_claims, unpack
 from gosprl.runs.files import Damaged
+from gosprl.runs.notes import Notes, notes_of
 from gosprl.runs.schemas import LOG, PREFIXES
 
 _WRITTEN = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
 
 
-def encoded(batch: Any, with_schema: bool) -> memoryview:
+class Decoded(NamedTuple):
+    """A batch, and what a fleet says besides its rows; None: it says nothing."""
+
+    batch: Any
+    notes: Notes | None
+
+
+def encoded(batch: Any, with_schema: bool, metadata: Mapping[bytes, bytes] | None = None) -> memoryview:
     """Return the message of a batch, as a stream of its own without the end marker, and perhaps without the schema.
 
-    A stream of several batches has exactly these messages, so a stream can be continued after a restart.
+    A stream of several batches has exactly these messages, so a stream can be continued after a restart. `metadata` is
+    the custom metadata of the message.
     """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=_WRITTEN) as stream:
-        stream.write_batch(batch)
+        stream.write_batch(batch, metadata)
     begin = 0 if with_schema else len(PREFIXES[batch.schema])
     return memoryview(sink.getvalue())[begin : -len(END)]
 
 
-def decoded(directory: Path, link: Link, previous: str, schema: pa.Schema) -> Any:
+def decoded(directory: Path, link: Link, previous: str, schema: pa.Schema) -> Decoded:
     """Return a batch, after its bytes were verified and its claims were checked."""
     try:
         data = b"".join(chunks(directory, link))
@@ -51,14 +61,15 @@ def _without_schema(data: bytes, schema: pa.Schema) -> bytes:
     return data[end:]
 
 
-def _batch_of(message: bytes, schema: pa.Schema) -> Any:
+def _batch_of(message: bytes, schema: pa.Schema) -> Decoded:
     options = pa.ipc.IpcReadOptions(use_threads=False)
-    batch = pa.ipc.open_stream(pa.py_buffer(PREFIXES[schema] + message), options=options).read_next_batch()
+    stream = pa.ipc.open_stream(pa.py_buffer(PREFIXES[schema] + message), options=options)
+    batch, metadata = stream.read_next_batch_with_custom_metadata()
     batch.validate(full=True)
     for field, column in zip(schema, batch.columns, strict=True):
         if column.null_count and not field.nullable:
             raise ValueError(f"{field.name} has missing values")
-    return batch
+    return Decoded(batch, notes_of(None if metadata is None else dict(metadata)))
 
 
 def columns_of(batch: Any) -> dict[str, NDArray[Any]]:

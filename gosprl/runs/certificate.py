@@ -7,6 +7,10 @@ from gosprl.runs.begun import KeptData
 from gosprl.runs.describing import described_list
 
 CERTIFICATE = "certificate.json"
+COVERS = (
+    "samples of a pair count in the order of issue; sets, need and guarantee speak of these. Samples whose outcomes are"
+    " unknown meet no need, and the sets contain those of every outcome that they may have had"
+)
 
 
 def certified(result: Result, digest: str, events: int, data: KeptData | None = None) -> dict[str, Any]:
@@ -46,5 +50,15 @@ def certified(result: Result, digest: str, events: int, data: KeptData | None = 
         "seed": result.seed,
         "events": events,
         "log": digest,
+        **_of_fleet(result),
         **({} if data is None else {"data": {name: data.entry[name] for name in ("samples", "order", "counts")}}),
     }
+
+
+def _of_fleet(result: Result) -> dict[str, Any]:
+    """Return what a certificate says of a fleet; nothing for one walker."""
+    if result.fleet is None:
+        return {}
+    unknown = [list(entry) for entry in result.unknown]
+    number = sum(entry[2] for entry in unknown)
+    return {"fleet": {**result.fleet, "unknown": number, "unknown of": unknown, "covers": COVERS}}

@@ -16,6 +16,7 @@ _BEGIN = b"\xff\xff\xff\xff"  # of a message
 _METADATA_VERSION, _RECORD_BATCH, _ZSTD = 4, 3, 1  # as numbered in Arrow's Message.fbs
 _NAMES_NODES, _NAMES_BUFFERS = 7, 17
 _NAMES_BYTES = 64 * MIB  # of a decoded batch of names
+_METADATA_BYTES = 9 * MIB  # of a message, with the notes of a fleet (`gosprl.runs.notes`)
 
 
 def unpack(form: str, data: bytes | memoryview, position: int) -> int:
@@ -70,7 +71,7 @@ def check_claims(message: bytes, rows: int, schema: pa.Schema) -> None:
     """
     size = unpack("<I", message, 4)
     metadata, body = message[8 : 8 + size], memoryview(message)[8 + size :]
-    if message[:4] != _BEGIN or len(metadata) != size or size % 8:
+    if message[:4] != _BEGIN or len(metadata) != size or size % 8 or size > _METADATA_BYTES:
         raise ValueError("the message has no proper beginning")
     header = _Table(metadata, unpack("<I", metadata, 0))
     if (header.number(0, "<h"), header.number(1, "<B")) != (_METADATA_VERSION, _RECORD_BATCH):

@@ -33,6 +33,7 @@ from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
 from gosprl.runs.manifests import CHECKPOINTS
 from gosprl.runs.names import ACTION, OFFER, STATE, Names
+from gosprl.runs.notes import Notes
 from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
@@ -51,13 +52,14 @@ class Walked(NamedTuple):
 
 
 @dataclass
-class Order:
+class Pending:
     """What the writing thread writes next, in this order, and then acknowledges."""
 
     events: list[Any] = field(default_factory=list)  # tuples (state, action, next state, reward, flags), and Walked
     names: list[tuple[int, str, int, str, str, list[int] | None]] = field(default_factory=list)
     checkpoint: tuple[int, dict[str, Any]] | None = None
     state: tuple[int, Any] | None = None  # of the system
+    notes: list[tuple[int, Notes]] = field(default_factory=list)  # of a fleet: (rows before the end of a batch, notes)
 
     def __bool__(self) -> bool:
         return bool(self.events or self.names or self.checkpoint or self.state)
@@ -114,7 +116,7 @@ class DiskJournal(Journal):
         self._offers: dict[int, Sequence[int] | None] = dict(names.last_offers())
         self._freeze = Content().freeze
         self._lock = threading.Condition()  # of what is pending; the writing thread takes it all at once
-        self._pending = Order()
+        self._pending = Pending()
         self._asked_at, self._since = steps, time.monotonic()  # steps and time at the last sync
         self._asked = False  # whether a sync was requested
         self._never_asked = state_at_once
@@ -220,7 +222,11 @@ class DiskJournal(Journal):
     def sync(self, system: System) -> None:
         """Have everything so far written, without waiting for it; raise what has failed since the last call."""
         self.check()
-        state = system.get_state()
+        self._request(system.get_state())
+
+    def _request(self, state: Any) -> None:
+        """Have everything so far written, and the state of the system, if there is one."""
+        self.check()
         with self._lock:
             if state is not None:
                 self._pending.state = (self.events, state)
@@ -265,12 +271,12 @@ class DiskJournal(Journal):
             self._writer = self._prepare()
         return self._writer
 
-    def _taken(self) -> Order:
+    def _taken(self) -> Pending:
         """Return what is to be written now."""
         with self._lock:
-            order, self._pending = self._pending, Order()
+            pending, self._pending = self._pending, Pending()
             self._asked = False
-        return order
+        return pending
 
     # the writing thread
 
@@ -278,9 +284,9 @@ class DiskJournal(Journal):
         try:
             while self._waited():
                 with self._writing:
-                    if not self._ended and (order := self._taken()):
+                    if not self._ended and (pending := self._taken()):
                         log = self._log()
-                        self._write(log, order, log.sync)
+                        self._write(log, pending, log.sync)
                 with self._lock:
                     self._lock.notify_all()  # the walk may wait for this write
         except BaseException as error:  # the walking thread raises it
@@ -295,20 +301,25 @@ class DiskJournal(Journal):
                 self._lock.wait(self._seconds)  # then write without a request: a step may take hours
             return not self._ended
 
-    def _write(self, writer: LogWriter, order: Order, acknowledge: Callable[[], Any]) -> None:
-        if order.names:
-            writer.append_names(order.names)
-        columns = self._columns(order.events)
-        if len(columns["flags"]):
-            writer.append(columns)
+    def _write(self, writer: LogWriter, pending: Pending, acknowledge: Callable[[], Any]) -> None:
+        if pending.names:
+            writer.append_names(pending.names)
+        steps = self._append(writer, pending)
         acknowledge()
-        self.saved += int(np.count_nonzero((columns["flags"] & RESET) == 0))
-        if order.checkpoint is not None:
-            self._write_checkpoint(*order.checkpoint)
-        if order.state is not None:
-            events, state = order.state
+        self.saved += steps
+        if pending.checkpoint is not None:
+            self._write_checkpoint(*pending.checkpoint)
+        if pending.state is not None:
+            events, state = pending.state
             value = {"bytes": base64.b64encode(state).decode()} if isinstance(state, bytes) else {"json": state}
             write_json(self._directory / CHECKPOINTS / SYSTEM_STATE, {"run": self._run, "events": events, **value})
+
+    def _append(self, writer: LogWriter, pending: Pending) -> int:
+        """Append what is pending to the log, and return how many steps there are."""
+        columns = self._columns(pending.events)
+        if len(columns["flags"]):
+            writer.append(columns)
+        return int(np.count_nonzero((columns["flags"] & RESET) == 0))
 
     def _write_checkpoint(self, events: int, memory: dict[str, Any]) -> None:
         folder = self._directory / CHECKPOINTS

@@ -22,16 +22,30 @@ from gosprl.collecting.collect import model_with
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.result import Result
 from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.fleet.collector import FleetCollector
 from gosprl.model.content import thaw
 from gosprl.runs import describing
 from gosprl.runs.begun import KeptData, data_in_words
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.chain import CHAIN, NAMES_FILE
 from gosprl.runs.files import write_json
+from gosprl.runs.fleet_journal import FleetDiskJournal
 from gosprl.runs.journal import DiskJournal
 from gosprl.runs.locks import Lock
-from gosprl.runs.manifests import CHECKPOINTS, DATA, FORMAT, MANIFEST, NOTHING, TABLE, is_unbegun, now
+from gosprl.runs.manifests import (
+    CHECKPOINTS,
+    DATA,
+    FORMAT,
+    MANIFEST,
+    NOTHING,
+    OF_ONE_WALKER,
+    TABLE,
+    WALKERS,
+    is_unbegun,
+    now,
+)
 from gosprl.runs.names import Names
+from gosprl.runs.notes import closing, given_up
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
 from gosprl.runs.replay import Replay
@@ -172,7 +186,10 @@ class Keeper:
             )
         if run.contents.rows == 0:  # nothing has happened yet: it begins now
             self.manifest["legs"] = [described]
+            self._mark_format()
             return collector
+        if "fleet" in described or run.has_fleet:
+            return self._of_fleet(begin, collector, again=not differences)
         if differences:
             return self._next_leg(begin, "")
         try:
@@ -186,6 +203,29 @@ class Keeper:
             return self._next_leg(begin, str(error))
         collector.seed = run.seed
         return collector
+
+    def _of_fleet(self, begin: Begin, collector: Collector, again: bool) -> Collector:
+        """Return a collector for the walkers of a fleet: they are reset, and planning begins anew.
+
+        `again`: whether the settings are those of the last leg. If the run is finished with them, it stays as it is.
+        """
+        run = self._run
+        assert run is not None
+        if not isinstance(collector, FleetCollector):
+            raise InputError(
+                f"workers: {self.directory} is a run of a fleet, and goes on with one: give workers=, which may be 1"
+            )
+        if again and not run.in_flight and (self.directory / CERTIFICATE).exists():
+            with contextlib.suppress(Differs):
+                run.restore(collector, self._system)
+                collector.seed = run.seed
+                if collector.is_finished:
+                    return collector
+        return self._next_leg(begin, "")
+
+    def _mark_format(self) -> None:
+        fleet = any("fleet" in leg for leg in self.manifest["legs"])
+        self.manifest["format"] = FORMAT if fleet else OF_ONE_WALKER
 
     def _check_data(self) -> None:
         """Raise `InputError` if the run began with other data than those given."""
@@ -218,7 +258,7 @@ class Keeper:
             raise InputError(f"out: another process has begun a run in {self.directory} meanwhile")
         model = collector.model
         self.manifest = {
-            "format": FORMAT,
+            "format": OF_ONE_WALKER,
             "run": uuid.uuid4().hex,
             "created": now(),
             "seed": collector.seed,
@@ -228,6 +268,7 @@ class Keeper:
         }
         if self._data is not None:
             self.manifest["data"] = dict(self._data.entry)
+        self._mark_format()
         return collector
 
     def _next_leg(self, begin: Begin, because: str) -> Collector:
@@ -237,7 +278,8 @@ class Keeper:
         legs = self.manifest["legs"]
         legs.append({})
         collector = begin(run.seed_of_leg(), self._data)
-        legs[-1] = {**leg_described(collector, *self._asked), "first": run.contents.rows, "because": because}
+        legs[-1] = {**leg_described(collector, *self._asked), "first": run.next_row, "because": because}
+        self._mark_format()
         run.begin_leg(collector, self._system)
         collector.seed = run.seed
         return collector
@@ -246,31 +288,46 @@ class Keeper:
         """Walk until done; what happens is written."""
         left = None if max_steps is None else max_steps - collector.record.steps - collector.record.quits
         if self._run is not None and (collector.is_finished or (left is not None and left <= 0)):
+            if self._run.in_flight:
+                self._give_up()
             return collector.conclude()
         run = self._run
+        if isinstance(collector, FleetCollector) and left is not None:
+            made = collector.record.steps + collector.record.quits
+            self.manifest["legs"][-1]["fleet"]["until"] = made + left
         self._journal = journal = self._new_journal(collector)
         if run is None or run.contents.rows == 0:
             collector.record.journal = journal
             journal.start(self._begin_files if run is None else self._go_on_with_files)
             return collector.walk(self._system, left, progress)
         (self.directory / CERTIFICATE).unlink(missing_ok=True)
-        how = run.take_up(collector, self._system, journal)
+        how, walked = WALKERS, None
+        if isinstance(collector, FleetCollector):
+            collector.record.journal, walked = journal, self._system
+        else:
+            how = run.take_up(collector, self._system, journal)
         for entry in self.manifest["continued"]:
-            if entry["event"] == run.contents.rows:  # an earlier continuation ended before it wrote an event
+            if entry["event"] == run.next_row:  # an earlier continuation ended before it wrote an event
                 entry["how"] = NOTHING
-        entry = {"event": run.contents.rows, "how": how, "when": now(), "versions": versions()}
+        entry = {"event": run.next_row, "how": how, "when": now(), "versions": versions()}
         self.manifest["continued"].append(entry)
         journal.start(self._go_on_with_files)
-        collector.walk(None, left, progress)
+        collector.walk(walked, left, progress)
+
+    def _give_up(self) -> None:
+        """Write that nobody waits for what was in flight, where nothing more is collected."""
+        (self.directory / CERTIFICATE).unlink(missing_ok=True)
+        self._go_on_with_files().close()
+        self._run = OpenRun.read(self.directory)
 
     def _new_journal(self, collector: Collector) -> DiskJournal:
         run, out, model = self._run, self._out, collector.model
         names = Names(model.states.fixed) if run is None else run.names
-        already = (0, 0, -1) if run is None else (run.contents.rows, run.steps, run.last_state)
-        return DiskJournal(
-            *(self.directory, self.manifest["run"], model, names, *already, out.sync_steps, out.sync_seconds),
-            state_at_once=not isinstance(self._system, Tabular),
-        )
+        already = (0, 0, -1) if run is None else (run.next_row, run.steps, run.last_state)
+        given = (self.directory, self.manifest["run"], model, names, *already, out.sync_steps, out.sync_seconds)
+        if isinstance(collector, FleetCollector):
+            return FleetDiskJournal(*given)
+        return DiskJournal(*given, state_at_once=not isinstance(self._system, Tabular))
 
     def _begin_files(self) -> LogWriter:
         """Write what a run begins with."""
@@ -290,8 +347,16 @@ class Keeper:
         """Write that the run goes on."""
         assert self._run is not None
         (self.directory / CHECKPOINTS).mkdir(exist_ok=True)
+        contents, in_flight = self._run.contents, self._run.in_flight
+        if not in_flight:
+            write_json(self.directory / MANIFEST, self.manifest)
+            return LogWriter(self.directory, self.manifest["run"], contents)
+        # before the manifest, which says that the next leg begins after these rows
+        writer = LogWriter(self.directory, self.manifest["run"], contents)
+        writer.append(given_up(in_flight, contents.rows), closing(in_flight, contents.rows))
+        writer.sync()
         write_json(self.directory / MANIFEST, self.manifest)
-        return LogWriter(self.directory, self.manifest["run"], self._run.contents)
+        return writer
 
     def finish(self, collector: Collector, result: Result) -> None:
         """Write everything that is pending, and the certificate unless a step was interrupted."""

@@ -14,15 +14,17 @@ from gosprl.errors import InputError
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.locks import LOCK
 
-FORMAT = 1
+FORMAT = 2  # the newest that is read; runs without a fleet have format 1
+OF_ONE_WALKER = 1
 MANIFEST, TABLE, CHECKPOINTS = "manifest.json", "system.json", "checkpoint"
 DATA = "data.json"
 UNBEGUN = (LOCK, "log", CHECKPOINTS, TABLE, DATA)  # what a run has before its manifest
 UNFINISHED = tuple(f"{name}.tmp" for name in (MANIFEST, TABLE, DATA))
 NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
+WALKERS = "walkers reset"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
-HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING)
+HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING, WALKERS)
 
 Test = Callable[[Any], bool]
 
@@ -112,6 +114,8 @@ def _wrong_in(manifest: Mapping[str, Any]) -> str | None:
         wrong = wrong or _wrong_data(manifest["data"])
     for number, leg in enumerate(manifest["legs"]):
         wrong = wrong or _wrong(leg, OF_LEG, f"leg {number}")
+        if "fleet" in leg:
+            wrong = wrong or _wrong_fleet(leg["fleet"], f"leg {number}: fleet")
     last = 0
     for entry in manifest["continued"]:
         wrong = wrong or _wrong(entry, OF_CONTINUATION, "continued")
@@ -148,6 +152,10 @@ def _wrong_data(data: Any) -> str | None:
     for source in () if wrong else data["sources"]:
         wrong = wrong or (_wrong(source, OF_SOURCE, "data") if _dict(source) else "data: expected sources")
     return wrong
+
+
+def _wrong_fleet(fleet: Any, where: str) -> str | None:
+    return _wrong(fleet, OF_FLEET, where) if _dict(fleet) else f"{where}: expected an object, got {fleet!r:.60}"
 
 
 def _whole(value: Any, low: int, high: int | None = None) -> bool:
@@ -263,6 +271,14 @@ OF_LEG: dict[str, Test] = {
     "around": _around,
     "application": _or_none(_application),
     "versions": _versions,
+}
+OF_FLEET: dict[str, Test] = {
+    "workers": _or_none(lambda value: _text(value) or _whole(value, 1)),
+    "late": _or_none(lambda value: _text(value) or (_number(value) and value > 0)),
+    "lost": lambda value: value in ("unknown", "state", "independent"),
+    "thrift": _or_none(_number),
+    "deterministic": _or_none(lambda value: _whole(value, 0)),
+    "until": _or_none(lambda value: _whole(value, 0)),
 }
 OF_CONTINUATION: dict[str, Test] = {
     "event": lambda value: _whole(value, 0),

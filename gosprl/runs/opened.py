@@ -11,19 +11,28 @@ from typing import Any
 import numpy as np
 
 from gosprl.collecting.collector import Collector
-from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
+from gosprl.collecting.journal import CRASHED, LATE, TERMINATED, TRUNCATED
+from gosprl.collecting.record import Record
 from gosprl.errors import GosprlError, InputError
+from gosprl.fleet.collector import FleetCollector
+from gosprl.fleet.orders import Order
+from gosprl.fleet.record import FleetRecord
+from gosprl.fleet.replayed import Replayed
 from gosprl.runs.begun import KeptData
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.counting import Counter
 from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.fleet_counting import FleetCounter
+from gosprl.runs.fleet_events import FleetEvents, batches_of_leg
 from gosprl.runs.journal import SYSTEM_STATE, DiskJournal
 from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, no_run, read_manifest
 from gosprl.runs.names import Names
+from gosprl.runs.notes import Open, given_up
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.runs.reading import Contents, read_log
+from gosprl.strategies.base import UNLIMITED
 from gosprl.systems.base import Start, System
 from gosprl.systems.tabular import Tabular
 
@@ -102,6 +111,22 @@ class OpenRun:
         """Whether a simulated table was walked."""
         return bool(self.manifest["system"]["kind"] == "table")
 
+    @property
+    def has_fleet(self) -> bool:
+        """Whether walkers of a fleet made a part of the run."""
+        return any("fleet" in leg for leg in self.manifest["legs"])
+
+    @cached_property
+    def in_flight(self) -> tuple[Open, ...]:
+        """The orders of a fleet that were open when the last batch was written."""
+        notes = self.contents.last_notes() if self.has_fleet else None
+        return () if notes is None else notes.in_flight
+
+    @property
+    def next_row(self) -> int:
+        """The number of rows, once what was in flight is given up: there the next leg begins."""
+        return self.contents.rows + len(self.in_flight)
+
     @cached_property
     def names(self) -> Names:
         """What the numbers of the log stand for."""
@@ -129,7 +154,7 @@ class OpenRun:
         for columns in self.contents.batches(0, end):
             flags = columns["flags"]
             kinds = kinds_of(flags, event, totals.ended, self.breaks())
-            totals.steps += int((~kinds.reset).sum())
+            totals.steps += int((~kinds.reset & ((flags & LATE) == 0)).sum())
             totals.resets += int(kinds.reset.sum())
             totals.chosen += int(kinds.chosen.sum())
             totals.crashes += int(((flags & CRASHED) > 0).sum())
@@ -174,8 +199,8 @@ class OpenRun:
 
     def differences(self, leg: Mapping[str, Any]) -> list[str]:
         """Return in which settings the last leg differs from `leg`, in words."""
-        last = self.manifest["legs"][-1]
-        names = ("need", "strategy", "threshold", "rewards", "around", "application")
+        last, leg = ({**one, "fleet": _options(one)} for one in (self.manifest["legs"][-1], leg))
+        names = ("need", "strategy", "threshold", "rewards", "around", "application", "fleet")
         return [
             f"{name} {_short(last[name], leg[name])} there, {_short(leg[name], last[name])} here"
             for name in names
@@ -200,6 +225,9 @@ class OpenRun:
         leg %= len(legs)
         first = legs[leg]["first"]
         end = legs[leg + 1]["first"] if leg + 1 < len(legs) else self.contents.rows
+        if "fleet" in legs[leg]:
+            self._replay(collector, system, legs[leg], end)
+            return
         saved = self.checkpoint_of(first, end) if checkpoints else None
         begin = first if saved is None else saved["events"]
         counter = self._counted(collector, begin, system)
@@ -218,22 +246,86 @@ class OpenRun:
 
     def begin_leg(self, collector: Collector, system: System) -> None:
         """Let a new collector begin a leg where the log ends."""
-        counter = self._counted(collector, self.contents.rows, system)
-        self._begin_leg(collector, counter, self.contents.rows)
+        counter = self._counted(collector, self.next_row, system)
+        self._begin_leg(collector, counter, self.next_row)
 
     def _counted(self, collector: Collector, events: int, system: System) -> Counter:
         """Count the first events in the record of a collector."""
-        counter = Counter(collector.record, self.names, isinstance(system, Tabular), self.breaks())
+        return self.count_into(collector.record, isinstance(system, Tabular), events)
+
+    def count_into(self, record: Record, compiled: bool, events: int | None = None) -> Counter:
+        """Count the first events in a record; by default all, and what is in flight is given up.
+
+        Parameters
+        ----------
+        record
+            Where to count; that of a fleet, if there was one.
+        compiled
+            Whether a table was walked.
+        events
+            How many: those of whole legs, if there was a fleet.
+        """
+        events = self.next_row if events is None else events
+        if isinstance(record, FleetRecord):
+            counter: Counter = FleetCounter(record, self.names, compiled, self.breaks())
+        else:
+            counter = Counter(record, self.names, compiled, self.breaks())
         try:
-            for columns in self.contents.batches(0, events):
-                counter.add(columns)
+            if isinstance(counter, FleetCounter):
+                self._count_legs(counter, events)
+            else:
+                for columns in self.contents.batches(0, events):
+                    counter.add(columns)
         except Damaged:
             raise
         except (GosprlError, *FORGED) as error:
             raise Damaged("log", None, f"near event {counter.events}: {error}") from None
         return counter
 
+    def _count_legs(self, counter: FleetCounter, events: int) -> None:
+        legs = self.manifest["legs"]
+        ends = [*(leg["first"] for leg in legs[1:]), self.next_row]
+        for leg, end in zip(legs, ends, strict=True):
+            begin, end = leg["first"], min(end, events)
+            if begin >= end:
+                continue
+            counter.begin_leg(leg)
+            if "fleet" not in leg:
+                for columns in self.contents.batches(begin, end):
+                    counter.add(columns)
+                continue
+            for _, columns, notes in batches_of_leg(self.contents, begin, end):
+                counter.add_noted(columns, notes)
+            if counter.events < end and self.in_flight:
+                counter.add_noted(given_up(self.in_flight, counter.events), None)
+        counter.end_leg()
+
+    def _replay(self, collector: Collector, system: System, leg: Mapping[str, Any], end: int) -> None:
+        """Make a leg of a fleet again, from its events."""
+        first, until = leg["first"], leg["fleet"]["until"]
+        if not isinstance(collector, FleetCollector):
+            raise InputError(f"workers: {self.directory} is a run of a fleet: give workers=, which may be 1")
+        try:
+            counter = self._counted(collector, first, system)
+            if first > 0:
+                self._begin_leg(collector, counter, first)
+            events = FleetEvents(self.contents, self.names, first, end)
+            replayed = Replayed(iter(events), Differs)
+            collector.replay(replayed, system, UNLIMITED if until is None else until)
+            for order in events.in_flight:
+                replayed.compare(end, Order(order.number, events.walker(end, order.walker), order.action))
+        except GosprlError:
+            raise
+        except FORGED as error:
+            raise Damaged("log", None, f"leads to {type(error).__name__}: {error}") from error
+
     def _begin_leg(self, collector: Collector, counter: Counter, first: int) -> None:
+        if isinstance(collector, FleetCollector):
+            assert isinstance(counter, FleetCounter)
+            collector.take_counts(None, counter.beginning)
+            collector.number_from(first)
+            collector.joined = counter.joined
+            return
         elsewhere = first in self.breaks()
         collector.take_counts(None if elsewhere else counter.state, counter.start, counter.age)
 
@@ -344,6 +436,12 @@ class OpenRun:
         key = None if following < 0 else self.names.key(following)
         said = (outcome.state, outcome.reward, outcome.terminated, outcome.truncated)
         return said[1:3] == (reward, terminated) and (key is None or said[0] == key) and (truncated or not said[3])
+
+
+def _options(leg: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the settings of a fleet; the number of walkers and of steps is none."""
+    fleet = leg.get("fleet")
+    return None if fleet is None else {name: fleet[name] for name in fleet if name not in ("workers", "until")}
 
 
 def _short(value: Any, other: Any) -> str:

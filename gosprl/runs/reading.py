@@ -12,6 +12,7 @@ The files may come from a stranger: the chain does not prove who wrote it (`gosp
 import dataclasses
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from gosprl.runs.chain import (
     segment_number,
 )
 from gosprl.runs.files import MIB, Damaged, open_regular
+from gosprl.runs.notes import Notes
 from gosprl.runs.schemas import BATCH_ROWS, KINDS, LOG, NAMES, Name
 
 _BATCH_BYTES = 96 * MIB  # encoded; more than the largest batch of either schema
@@ -88,9 +90,29 @@ class Contents:
             if begin >= end_row:
                 return
             if end > begin_row and link.rows:
-                columns = columns_of(decoded(self.directory, link, previous, LOG))
+                columns = columns_of(decoded(self.directory, link, previous, LOG).batch)
                 part = slice(max(begin_row - begin, 0), end_row - begin)
                 yield {name: column[part] for name, column in columns.items()}
+
+    def noted(self, begin_row: int = 0) -> Iterator[tuple[int, dict[str, NDArray[Any]], Notes | None]]:
+        """Return (number of its first row, columns, notes) of the batches that do not end before a row.
+
+        Raises
+        ------
+        Damaged
+            If a batch is not what the link says, or no batch of a log.
+        """
+        end = 0
+        for link, previous in self._links(LOG):
+            begin, end = end, end + link.rows
+            if end >= begin_row:
+                batch, notes = decoded(self.directory, link, previous, LOG)
+                yield begin, columns_of(batch), notes
+
+    def last_notes(self) -> Notes | None:
+        """Return the notes of the last batch; None if it has none."""
+        last = deque(self._links(LOG), maxlen=1)
+        return decoded(self.directory, *last[0], LOG).notes if last else None
 
     def names(self) -> Iterator[Name]:
         """Return the rows of ``states.arrow``.
@@ -101,7 +123,7 @@ class Contents:
             If a batch is not what the link says, or no batch of names.
         """
         for link, previous in self._links(NAMES):
-            for row in decoded(self.directory, link, previous, NAMES).to_pylist():
+            for row in decoded(self.directory, link, previous, NAMES).batch.to_pylist():
                 if row["kind"] not in KINDS:
                     raise Damaged(link.file, link.number, f"has a row of unknown kind {row['kind']!r:.40}")
                 actions = row.pop("actions")

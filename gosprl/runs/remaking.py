@@ -4,7 +4,7 @@ No environment is made: a table is walked again, and any other system is replace
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from gosprl.collecting.result import Result
@@ -28,6 +28,10 @@ class Unknown(Exception):
     """A leg cannot be made again here: something is needed that was not given."""
 
 
+def _itself(system: Any) -> Any:
+    return system
+
+
 class Remaking:
     """Makes the legs of a run again, with what the caller gave in the place of what could not be stored.
 
@@ -49,7 +53,11 @@ class Remaking:
     def result(self, replay: Replay) -> Result:
         """Return the result of a leg made again; `Differs` if the log says otherwise, `Unknown` without its parts."""
         leg = self._run.manifest["legs"][replay.leg]
-        answer = call(self._run, replay.leg, self._stand_in(), replay, self._changes(leg), {})
+        system, given = self._stand_in(), {}
+        if "fleet" in leg:  # walkers are never made
+            given = {"workers": 1}
+            system = system if isinstance(system, TabularMDP) else partial(_itself, system)
+        answer = call(self._run, replay.leg, system, replay, self._changes(leg), given)
         return answer if isinstance(answer, Result) else answer.collected
 
     @cached_property

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gosprl import applications
-from gosprl.collecting.collect import collect
+from gosprl.collecting.collect import OF_FLEET, collect
 from gosprl.collecting.requirements import Deferred
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
@@ -18,6 +18,8 @@ from gosprl.runs.opened import OpenRun
 from gosprl.runs.replay import Replay
 from gosprl.runs.settings import Out
 from gosprl.systems import System
+
+MOST_UNASKED = 256  # processes that a run may have started again without saying so
 
 APPLICATIONS = {
     name: getattr(applications, name)
@@ -45,6 +47,7 @@ def resume(
     progress: Any = None,
     sync_steps: int = 100_000,
     sync_seconds: float = 1.0,
+    workers: Any = None,
     **options: Any,
 ) -> Any:
     """Go on with a run on disk, from everything that it collected.
@@ -71,6 +74,10 @@ def resume(
         As in `gosprl.collect`.
     sync_steps, sync_seconds
         After so many steps, and at the latest after so many seconds, everything is on disk.
+    workers
+        As in `gosprl.collect`: how many walkers go on, or what carries them. By default as many as before. The run of a
+        fleet goes on with a fleet, which may be one walker. Walkers are reset, what was in flight is unknown, and
+        planning begins anew.
 
     Returns
     -------
@@ -99,7 +106,7 @@ def resume(
     walked = table_of(run) if system is None else system
     out = Out(directory, sync_steps, sync_seconds, run.manifest["system"]["source"], change=True)
     changes = {"need": need, "strategy": strategy, **options}
-    given = {"key": key, "actions": actions, "max_steps": max_steps, "progress": progress}
+    given = {"key": key, "actions": actions, "max_steps": max_steps, "progress": progress, "workers": workers}
     return call(run, -1, walked, out, {name: value for name, value in changes.items() if value is not None}, given)
 
 
@@ -119,9 +126,10 @@ def call(
     changes
         Settings that differ from those of the leg: `need`, `strategy`, options of the strategy.
     given
-        Arguments that are no settings: `key`, `actions`, `max_steps`, `progress`.
+        Arguments that are no settings: `key`, `actions`, `max_steps`, `progress`, `workers`.
     """
     settings = run.manifest["legs"][leg]
+    changes, given = _with_fleet(settings, system, changes, given)
     mdp = system if isinstance(system, TabularMDP) else None
     given = {**given, **_own(run, given, system)}
     if settings["application"] is not None:
@@ -144,6 +152,30 @@ def call(
     need = changes.get("need", Deferred(partial(describing.need_restored, settings["need"])))
     more = {"threshold": settings["threshold"], **settings["around"], **options, **given}
     return collect(system, need, strategy=chosen, out=out, **more)
+
+
+def _with_fleet(
+    settings: Mapping[str, Any], system: Any, changes: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return changes and arguments with the options of a fleet: those of the leg, unless they are changed."""
+    fleet = settings.get("fleet") or {}
+    of_fleet = {name: changes[name] if name in changes else fleet.get(name, OF_FLEET[name]) for name in OF_FLEET}
+    workers = _stored_workers(fleet) if given.get("workers") is None else given["workers"]
+    rest = {name: value for name, value in changes.items() if name not in OF_FLEET}
+    if workers is None:
+        if fleet:
+            raise InputError(
+                f"workers: the run was made by a fleet with workers={fleet['workers'] or 'an Executor'}, which is not "
+                "made unasked; give workers="
+            )
+        of_fleet = {name: changes[name] for name in OF_FLEET if name in changes}
+    return rest, {**given, "workers": workers, **of_fleet}
+
+
+def _stored_workers(fleet: Mapping[str, Any]) -> Any:
+    """Return the workers of a leg, if they can be made unasked: a stranger may have written the manifest."""
+    workers = fleet.get("workers")
+    return workers if type(workers) is int and workers <= MOST_UNASKED else None
 
 
 def _own(run: OpenRun, given: Mapping[str, Any], system: Any) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import InputError
+from gosprl.fleet.collector import FleetCollector
+from gosprl.fleet.need import Heard
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.replay import Replay
@@ -24,6 +26,7 @@ from gosprl.systems.tabular import Tabular
 
 MOST_STORED = 10**6  # transitions of a table that is stored with its run
 NO_SETTINGS = ("out", "seed", "max_steps", "progress", "data", "data_order")  # arguments that are no settings of a leg
+OF_FLEET = ("workers", "late", "lost", "thrift", "deterministic")  # these are described apart
 OF_SYSTEM = ("key", "actions")  # these are described with the system
 VERSIONS = ("numpy", "scipy", "numba", "highspy", "gymnasium", "pyarrow")
 
@@ -91,8 +94,9 @@ def named(out: Any, application: str, arguments: Mapping[str, Any]) -> Any:
     if isinstance(out, Replay):
         return out
     options = dict(arguments.get("options", {}))
-    asked = {name: value for name, value in arguments.items() if name not in ("system", "options", *NO_SETTINGS)}
-    more = {name: value for name, value in options.items() if name not in (*NO_SETTINGS, *OF_SYSTEM)}
+    apart = (*NO_SETTINGS, *OF_FLEET)
+    asked = {name: value for name, value in arguments.items() if name not in ("system", "options", *apart)}
+    more = {name: value for name, value in options.items() if name not in (*apart, *OF_SYSTEM)}
     return replace(as_out(out), application=(application, {**asked, **more}))
 
 
@@ -100,6 +104,8 @@ def leg_described(collector: Collector, out: Out, system: System, settings: Sett
     """Return the entry of a manifest for a leg with these settings, which begins with the first event."""
     mdp, application = system.mdp, out.application
     model, need = collector.model, collector.record.need.requirement
+    while isinstance(need, Heard):  # a fleet looks at it from two sides
+        need = need.inner
     return {
         "first": 0,
         "because": "",
@@ -114,7 +120,17 @@ def leg_described(collector: Collector, out: Out, system: System, settings: Sett
             "arguments": {name: describing.described(value, mdp) for name, value in application[1].items()},
         },
         "versions": versions(),
+        **_fleet_described(collector),
     }
+
+
+def _fleet_described(collector: Collector) -> dict[str, Any]:
+    """Return the options of a fleet; nothing for one walker."""
+    if not isinstance(collector, FleetCollector):
+        return {}
+    workers = collector.workers
+    plain = type(workers) in (int, str)
+    return {"fleet": {"workers": workers if plain else None, **collector.options, "until": None}}
 
 
 def system_described(model: EmpiricalModel, out: Out, system: System, settings: Settings) -> dict[str, Any]:

@@ -15,13 +15,13 @@ import numpy as np
 from gosprl.collecting.record import Record
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import GosprlError
+from gosprl.fleet.record import FleetRecord
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.begun import data_in_words
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
-from gosprl.runs.counting import Counter
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.locks import is_being_written
 from gosprl.runs.looking import id_in_damaged, printable, sizes
@@ -153,6 +153,14 @@ class _Viewer:
         finally:  # if an event is impossible, show what was counted before it
             self._facts |= {"events": audit.events, "steps": audit.steps}
             self._facts |= {"resets": max(0, audit.resets - 1), "crashes": audit.crashes}
+            if self._run.has_fleet:
+                self._facts["fleet"] = {
+                    "workers": self._run.manifest["legs"][-1].get("fleet", {}).get("workers"),
+                    "joined": audit.walkers,
+                    "lost": audit.lost,
+                    "unknown": sum(audit.unknown.values()),
+                    "in flight": len(audit.in_flight),
+                }
             self._facts["model"] = {
                 "states": len(audit.live),
                 "pairs": len(audit.visits),
@@ -167,14 +175,12 @@ class _Viewer:
         model, around = begun_model(run), Surroundings(**leg["around"])
         delta = leg["strategy"].get("options", {}).get("delta", DELTA)
         need = around.requirement(describing.need_restored(leg["need"], model), delta, model)
-        record = Record(model, need)
+        record = (FleetRecord if run.has_fleet else Record)(model, need)
         record.update_need()
-        counter = Counter(record, run.names, run.is_table, run.breaks())
-        for columns in run.contents.batches():
-            counter.add(columns)
+        run.count_into(record, run.is_table)
         record.update_need()
-        self._facts["progress"] = _progress(record)
-        self._facts["missing"] = _missing(record) or None
+        self._facts["progress"] = _progress(record.counted)
+        self._facts["missing"] = _missing(record.counted) or None
 
     def _read_certificate(self) -> None:
         path = self._run.directory / CERTIFICATE
@@ -294,6 +300,12 @@ def _text_of_certificate(certificate: Mapping[str, Any]) -> str:
     return f"{certificate['stop']}, {'met' if certificate['met'] else 'not met'}, {certificate['guarantee']}"
 
 
+def _text_of_fleet(fleet: Mapping[str, Any]) -> str:
+    workers = f"workers={fleet['workers']}, " if fleet["workers"] is not None else ""
+    lost = f"{fleet['lost']:,} samples lost or late, {fleet['unknown']:,} outcomes unknown"
+    return f"{workers}{fleet['joined']:,} walkers joined, {lost}, {fleet['in flight']:,} in flight at the last sync"
+
+
 def _text_of_legs(legs: list[Any]) -> str:
     return "; ".join(f"{leg['need']} from event {leg['first']:,}" for leg in legs)
 
@@ -314,6 +326,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "continued": lambda entries: _text_of_continued(entries) if entries else "never",
     "progress": _text_of_progress,
     "missing": _text_of_missing,
+    "fleet": _text_of_fleet,
     "steps": "{:,}".format,
     "resets": "{:,}".format,
     "crashes": "{:,}".format,

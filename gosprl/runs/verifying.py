@@ -285,6 +285,10 @@ class _Verifier:
                 False,
                 f"{CHAIN}: the log is not the one that was certified: its end was cut off, or it is another",
             )
+        if self._run.has_fleet:
+            fleet = certificate.get("fleet")
+            of_fleet = {"walkers": audit.walkers, "lost": audit.lost, "unknown": sum(audit.unknown.values())}
+            mine["fleet"] = {**fleet, **of_fleet} if isinstance(fleet, dict) else of_fleet
         wrong = [
             f"{name} {certificate.get(name)!r:.70}, not {value}"
             for name, value in mine.items()
@@ -343,6 +347,8 @@ class _Verifier:
             )
         else:
             how = "every step, every plan" if self._run.is_table else "every choice of the planner, given the outcomes"
+            if "fleet" in self._run.manifest["legs"][number]:
+                how = "every order, given the sequence of events"
             self._say(name, True, f"the same from its settings and seed: {how}")
             return result
         return None

@@ -34,6 +34,7 @@ from gosprl.runs.chain import (
     segment_number,
 )
 from gosprl.runs.files import MIB, Damaged, disk, open_regular, synced
+from gosprl.runs.notes import Notes
 from gosprl.runs.reading import Contents
 from gosprl.runs.schemas import BATCH_ROWS, DTYPES, LOG, NAMES, Name, checked_columns, checked_name, groups
 
@@ -97,17 +98,25 @@ class LogWriter:
         """The digest of everything acknowledged, in hex."""
         return self._digest
 
-    def append(self, columns: dict[str, NDArray[Any]]) -> None:
+    def append(self, columns: dict[str, NDArray[Any]], notes: Notes | None = None) -> None:
         """Write rows of the log, which the next `sync` acknowledges; until then their encoded form is kept.
 
         Parameters
         ----------
         columns
             Arrays of equal length with the names of `LOG`; `walker` and `order` are 0 if left out.
+        notes
+            What a fleet says besides them. They make one batch then, which may be empty.
         """
         arrays = checked_columns(columns)
         rows = len(arrays["state"])
         with self._unbroken():
+            if notes is not None:
+                if rows > BATCH_ROWS:
+                    raise InputError(f"columns: expected at most {BATCH_ROWS} rows with notes, got {rows}")
+                self._append_batch(arrays, notes)
+                self._rows += rows
+                return
             for begin in range(0, rows, BATCH_ROWS):
                 self._append_batch({name: array[begin : begin + BATCH_ROWS] for name, array in arrays.items()})
             self._rows += rows
@@ -163,7 +172,7 @@ class LogWriter:
             self._error = GosprlError(f"writing the log was interrupted ({type(error).__name__}); resume the run")
             raise
 
-    def _append_batch(self, columns: dict[str, NDArray[Any]]) -> None:
+    def _append_batch(self, columns: dict[str, NDArray[Any]], notes: Notes | None = None) -> None:
         # a segment ends only at the first batch after a sync: readers expect at most one that is not acknowledged
         large = self._output.size(segment_name(self._segment)) >= self._segment_bytes
         if large and not self._ended and not self._parts:
@@ -171,7 +180,8 @@ class LogWriter:
         if self._ended:
             self._segment, self._ended = self._segment + 1, False
         batch = pa.record_batch([pa.array(columns[name]) for name in LOG.names], schema=LOG)
-        self._parts.append(self._written(segment_name(self._segment), batch))
+        metadata = None if notes is None else notes.metadata()
+        self._parts.append(self._written(segment_name(self._segment), batch, metadata))
 
     def _end_segment(self) -> None:
         """Write the end marker; a stream without batches gets an empty one first, as links have whole messages."""
@@ -189,8 +199,8 @@ class LogWriter:
         arrays = [pa.array(column, field.type) for field, column in zip(NAMES, columns, strict=True)]
         return self._written(NAMES_FILE, pa.record_batch(arrays, schema=NAMES))
 
-    def _written(self, file: str, batch: Any) -> _Part:
-        data = encoded(batch, with_schema=self._output.size(file) == 0)
+    def _written(self, file: str, batch: Any, metadata: dict[bytes, bytes] | None = None) -> _Part:
+        data = encoded(batch, with_schema=self._output.size(file) == 0, metadata=metadata)
         return _Part(file, self._output.append(file, data), data, batch.num_rows)
 
     def _acknowledge(self, parts: list[_Part]) -> None:

@@ -86,6 +86,18 @@ def test_more_need_and_another_strategy(tmp_path):
     assert json_of("verify", tmp_path / "run")["ok"]
 
 
+def test_a_fleet_is_kept_shown_resumed_and_verified(tmp_path):
+    directory = tmp_path / "run"
+    given = ("riverswim6", "--need", 5, "--seed", 0, "--workers", "threads:2", "--out", directory)
+    assert run("collect", *given, "--max-steps", 30).exit_code == 1
+    assert "2 walkers joined" in run("show", directory).stdout
+    assert "give workers=" in refused("resume", directory)
+    told = json_of("resume", directory, "--workers", "threads:3")
+    assert told["met"]
+    assert run("verify", directory).exit_code == 0
+    assert json_of("show", directory)["fleet"]["joined"] == 5
+
+
 def test_resume_prints_like_collect(tmp_path):
     arguments = ("collect", "four_room43", "--need", 2, "--seed", 0)
     run(*arguments, "--out", tmp_path / "run", "--max-steps", 100)
