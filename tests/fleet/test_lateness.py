@@ -5,13 +5,13 @@ import math
 import pytest
 
 from gosprl import InputError
-from gosprl.fleet.lateness import FEW, LEAST, Lateness
+from gosprl.fleet.lateness import FEW, FIRST, LEAST, Lateness
 
 
 def test_a_multiple_of_the_mean_once_there_is_one():
     lateness = Lateness(20)
     for i in range(FEW):
-        assert lateness.limit() == math.inf
+        assert lateness.limit() == FIRST
         lateness.note(float(i))
     assert lateness.limit() == pytest.approx(20 * (FEW - 1) / 2)
     assert not lateness.is_fixed
@@ -21,7 +21,7 @@ def test_resets_have_a_mean_of_their_own():
     lateness = Lateness(10)
     for _ in range(FEW):
         lateness.note(1.0)
-    assert lateness.limit(of_reset=True) == math.inf
+    assert lateness.limit(of_reset=True) == FIRST
     for _ in range(FEW):
         lateness.note(30.0, of_reset=True)
     assert (lateness.limit(), lateness.limit(of_reset=True)) == (10.0, 300.0)
