@@ -244,7 +244,7 @@ def test_exports_have_walkers_and_orders(tmp_path):
     arrays = np.load(tmp_path / "rows.npz")
     np.testing.assert_array_equal(arrays["counts"], result.counts)
     np.testing.assert_array_equal(arrays["unknown"], [bool(row["flags"] & UNKNOWN) for row in rows])
-    with pytest.raises(gosprl.InputError, match="order"):
+    with pytest.raises(gosprl.InputError, match="is a run of a fleet"):
         gosprl.collect(Hall, 5, data=directory, seed=0)
 
 
@@ -252,6 +252,7 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
     wait_for_syncs(monkeypatch)
     directory = tmp_path / "run"
     collected(directory, Hall, 4, share=0.03)
+    rows = len(rows_of(directory))
     link = links_of(directory)[batches(directory)[2] - 1]
     file = directory / link.file
     data = bytearray(file.read_bytes())
@@ -259,7 +260,7 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
     file.write_bytes(data)
     repaired = gosprl.runs.repair(directory, tmp_path / "copy")
     assert repaired.complete
-    assert 0 < repaired.events < len(rows_of(directory))
+    assert 0 < repaired.events < rows
     result = gosprl.resume(tmp_path / "copy", system=Hall, workers=fleet(Hall, 3, seed=9))
     assert result.stop == "met"
     checked = verify(tmp_path / "copy")
@@ -268,7 +269,7 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
 
 def test_an_application_by_a_fleet(tmp_path):
     directory = tmp_path / "run"
-    answer = gosprl.estimate_model(TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200)
+    answer = gosprl.applications.estimate_model(TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200)
     assert answer.steps == 200
     checked = verify(directory)
     assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
