@@ -7,7 +7,7 @@ what no collector can beat. Importing this registers the paper's domains as Gymn
 from typing import TYPE_CHECKING, Any
 
 from gosprl import applications, envs, runs
-from gosprl.collecting.asktell import RESET
+from gosprl.collecting.asktell import RESET, WAIT
 from gosprl.collecting.collect import collect
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.requirements import Requirement
@@ -34,6 +34,7 @@ __all__ = [
     "CRASH",
     "KL",
     "RESET",
+    "WAIT",
     "Bernstein",
     "CollectionError",
     "Collector",

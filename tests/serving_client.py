@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 
 
 class Caller:
@@ -35,11 +36,14 @@ class Caller:
         self.socket.close()
 
 
-def walk(client, size=4, state=0):
+def walk(client, size=4, state=0, **walker):
     """Walk a ring as the server says, until it says that all is done; the number of steps."""
     steps = 0
-    while not (told := client.call(type="ask", observation=state)).get("done"):
+    while not (told := client.call(type="ask", observation=state, **walker)).get("done"):
+        if "wait" in told:
+            time.sleep(told["wait"])
+            continue
         state = (state + (1 if told["action"] else -1)) % size
-        assert client.call(type="tell", observation=state)["ok"]
+        assert client.call(type="tell", observation=state, **walker)["ok"]
         steps += 1
     return steps

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 import gosprl
 from gosprl import strategies
+from gosprl.cli.fleets import Late, Lost, fleet
 from gosprl.cli.saving import check_file, save, transitions
 from gosprl.cli.shared import (
     INTERRUPTED,
@@ -42,8 +43,8 @@ def serve(
         str | None,
         typer.Option(
             metavar="127.0.0.1:PORT|PATH",
-            help="Listen there, for one client at a time: a port of this machine (0: any), or the path of a socket "
-            "that only its owner may use. Without it, the client is on standard input and output.",
+            help="Listen there for clients: a port of this machine (0: any), or the path of a socket that only its "
+            "owner may use. Without it, the client is on standard input and output.",
         ),
     ] = None,
     strategy: Annotated[str, typer.Option(help="As in `gosprl collect`.")] = "guarded",
@@ -60,6 +61,8 @@ def serve(
     horizon: Horizon = None,
     max_states: MaxStates = None,
     unseen: Unseen = None,
+    late: Late = None,
+    lost: Lost = None,
     save_to: Annotated[
         Path | None, typer.Option("--save", metavar="FILE.npz", help="Save what was collected, however it ended.")
     ] = None,
@@ -70,8 +73,9 @@ def serve(
     """Tell a program that owns the loop which actions to take, until the need is met.
 
     The program sends lines of JSON: what it observes (`ask`), and what an action led to (`tell`); see docs/protocol.md.
-    What was collected outlives a client that disconnects; Ctrl-C and SIGTERM end the server and keep everything. Exit
-    status 0 if the need was met, 1 if the clients left before, 2 if an argument is wrong.
+    Several copies of the system collect for one need if each has a name (`walker`), in one client or in many. What was
+    collected outlives a client that disconnects; Ctrl-C and SIGTERM end the server and keep everything. Exit status 0
+    if the need was met, 1 if the clients left before, 2 if an argument is wrong.
 
     Example: `gosprl serve --need 10 --actions 4 --socket 127.0.0.1:7000 --save samples.npz`
     """
@@ -83,13 +87,14 @@ def serve(
     given = {"delta": delta, "reach": reach}
     chosen = strategies.make(strategy, {name: value for name, value in given.items() if value is not None})
     around = declared(resets, reset_cost, horizon, max_states, unseen)
-    wanted = samples(need)
+    wanted, of_walkers = samples(need), fleet(None, late, lost)
+    when_late = {name: of_walkers.pop(name) for name in ("late",) if name in of_walkers}
 
     def make(count: int) -> gosprl.Collector:
-        return gosprl.Collector(None, count, wanted, strategy=chosen, seed=seed, **around)
+        return gosprl.Collector(None, count, wanted, strategy=chosen, seed=seed, **around, **of_walkers)
 
     make(1)  # what is wrong with the options is known now, not when a client has come
-    server = Server(make, None if actions is None else _values(actions), max_steps)
+    server = Server(make, None if actions is None else _values(actions), max_steps, **when_late)
     try:
         heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say)
     except gosprl.InputError:  # the address is wrong: nobody was served

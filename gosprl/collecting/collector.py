@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
-from gosprl.collecting.asktell import AskTell
+from gosprl.collecting.asktell import AskTell, check_lost
 from gosprl.collecting.attempts import checked_attempt
 from gosprl.collecting.engine import Engine
 from gosprl.collecting.outcome import Paused
@@ -21,6 +21,7 @@ from gosprl.collecting.planners import Report, checked_report
 from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import Requirement, as_requirement
 from gosprl.collecting.result import Result, snapshot
+from gosprl.collecting.sharing import Sharing
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, InputError
 from gosprl.guarantee import Guarantee
@@ -61,6 +62,10 @@ class Collector(AskTell):
         As in `gosprl.collect`. With `model`, resets are by default those it was made for.
     around
         All of these in one.
+    lost
+        With several walkers, what becomes of a sample whose outcome will not be told (`Collector.lost`). "unknown": its
+        outcome may have been any, and confidence sets allow for that. "state": it led to a crash, as a system's own
+        crashes do. "independent": it is left out, which is right only if being lost has nothing to do with the outcome.
     **options
         The fields of the named strategy's dataclass.
 
@@ -94,6 +99,7 @@ class Collector(AskTell):
         max_states: int | None = None,
         unseen: float | None = None,
         around: Surroundings | None = None,
+        lost: str = "unknown",
         **options: Any,
     ) -> None:
         given = model is not None
@@ -110,6 +116,7 @@ class Collector(AskTell):
             resets = model.resets if given or self.strategy.dynamics is not None else "terminal"
         around = around or Surroundings(resets, reset_cost, horizon, max_states, unseen)
         around.prepare(model)
+        check_lost("lost", lost, model)
         if self.strategy.successors is not None:
             before = model.rows
             model.restrict(self.strategy.successors)  # before there are arrays of the model's size
@@ -126,7 +133,7 @@ class Collector(AskTell):
         asked = around.requirement(as_requirement(need, model), self.strategy.delta, model)
         self.record = self._new_record(model, asked, above, rewards)
         self.engine = Engine(self.record, np.random.default_rng(streams[0]), around.steps)
-        super().__init__(model, self.record, self.engine)
+        super().__init__(model, self.record, self.engine, lost)
         self._rows = model.rows  # those that the planner knows
         self.attempts = 0
         self._renew_at = RENEWAL
@@ -156,8 +163,12 @@ class Collector(AskTell):
     @property
     def done(self) -> bool:
         """Whether there is nothing left to do: everything is met, what is missing was given up, or a reward found."""
-        engine, planner = self.engine, self.planner
-        between = self._asked is None and engine.attempt is None and not self._cut_off
+        engine, planner, walk = self.engine, self.planner, self._walk
+        if self._crew is not None:
+            if not self._finished and not self.record.all_in_flight:
+                self.record.update_need()
+            return self._finished
+        between = walk.asked is None and engine.attempt is None and not walk.cut
         if between and not self._finished:
             self.record.update_need()
             if planner is not None and planner.may_give_up and self._knows_offer and not self._finished:
@@ -198,6 +209,8 @@ class Collector(AskTell):
 
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `run` does, without making a result."""
+        if self._crew is not None:
+            raise InputError("run: expected a collector that was asked by one walker at most; go on with ask and tell")
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
         engine, record = self.engine, self.record
         endless = max_steps is None and self.strategy.reach is None
@@ -279,8 +292,8 @@ class Collector(AskTell):
         return snapshot(self, last=True)
 
     def fleet_status(self) -> dict[str, int]:
-        """Return `walkers`, `in_flight` and `lost` of a fleet, for progress; nothing where there is one walker."""
-        return {}
+        """Return `walkers`, `in_flight` and `lost` of a fleet; nothing where there is one walker."""
+        return {} if self._crew is None else {"walkers": len(self._walks)} | self._crew.status()
 
     def fleet_facts(self) -> dict[str, int] | None:
         """Return how many `walkers` of a fleet there were, and how many samples were `lost`; None for one walker."""
@@ -297,7 +310,8 @@ class Collector(AskTell):
             return Report(Guarantee.none("nothing was planned"), {}, {})
         try:
             self._account(walked=True)
-            return checked_report(planner, self._model.rows.num_states)
+            said = checked_report(planner, self._model.rows.num_states)
+            return said if self._crew is None else said._replace(guarantee=self._crew.qualified(said.guarantee))
         except Exception:
             if self._stop not in ("failed", "interrupted"):
                 raise
@@ -325,8 +339,8 @@ class Collector(AskTell):
         return Record(model, asked, threshold, rewards)
 
     def _positions(self, s: int) -> list[int]:
-        """Return where all walkers are, the one that asks in s."""
-        return [s]
+        """Return where all walkers are, first the one that asks in s."""
+        return [s] if self._sharing is None else self._sharing.positions(self.engine, s)
 
     def _begin_planner(self) -> Planner:
         _checks.open_unit("strategy: delta", self.strategy.delta)
@@ -362,7 +376,7 @@ class Collector(AskTell):
             engine.state = None  # others may have stepped or reset it since
         elif self._by_hand and not isinstance(system, Tabular):
             engine.state = None  # the walk went on without it; only a simulation goes on from anywhere
-        self._by_hand, self._asked = False, None
+        self._by_hand, self._walk.asked = False, None
         if engine.state is None:
             if self._start is not None:
                 self.record.resets += 1
@@ -385,12 +399,20 @@ class Collector(AskTell):
 
     def _new_attempt(self) -> bool:
         """Ask the planner; False if there is nothing to do (any more)."""
+        if not self._begin_attempt():
+            return False
+        if self._sharing is not None:
+            assert self.planner is not None
+            self._sharing.begun(self.engine, self.planner)
+        return True
+
+    def _begin_attempt(self) -> bool:
         engine, planner, record = self.engine, self.planner, self.record
         assert planner is not None
         assert engine.state is not None
         record.update_need()
         self._paths.waive_unreachable(self._positions(engine.state))
-        if self._finished:
+        if self._finished or record.all_in_flight:
             return False
         if self._model.rows is not self._rows:
             self._rows = self._model.rows
@@ -400,6 +422,8 @@ class Collector(AskTell):
             engine.broken = False
         if record.begun >= self._renew_at:
             planner = self._renewed(planner)
+        if self._sharing is not None:
+            planner.place_walkers(self._positions(engine.state))
         if self._waits_for_resets():
             engine.begin(RandomPlanner(self._model).attempt(engine.state, record.begun + 1))
             return True
@@ -498,6 +522,30 @@ class Collector(AskTell):
         self._start, self.engine.age = start, age
         if state is not None:
             self.engine.put(state)
+
+    def _begin_to_share(self) -> None:
+        """Let there be several walkers from now on: count what is committed apart from what returned.
+
+        Everything counted so far is committed. The planner is replaced by one that is told what the old one could
+        store, as in `_renewed`, and plans with the new counts.
+        """
+        from gosprl.fleet.asking import Crew, shared_record
+
+        planner, engine = self.planner, self.engine
+        assert planner is not None
+        self._account(walked=True)
+        memory = planner.remember()
+        self.record = engine.record = record = shared_record(self.record)
+        self._paths, self._patience = Paths(record), Patience(record)
+        if self._system is not None:
+            engine.components = self._paths.look_at(self._system)
+        self._rows = self._model.rows
+        self.planner = self._begin_planner()
+        if memory is not None:
+            self.planner.recall(memory)
+        engine.end()
+        self._sharing = Sharing(self._walks)
+        self._crew = Crew(record, self._sharing, self._lost)
 
     def _waits_for_resets(self) -> bool:
         """Whether only resets are missing, and no action leads there: episodes end by the clock alone."""

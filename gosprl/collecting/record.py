@@ -100,6 +100,11 @@ class Record:
         """Steps so far, those that are not finished included."""
         return self.steps
 
+    @property
+    def all_in_flight(self) -> bool:
+        """Whether all that is missing is in flight: never, where there is one walker."""
+        return False
+
     def update_need(self) -> None:
         """Let the requirement look at what was recorded."""
         self.flush()

@@ -5,17 +5,12 @@ attempt that it follows; a walker for which nothing is left to do waits. So a ru
 events, and of the seed: whoever repeats the sequence repeats the run. With one walker it is the run that
 `Collector.run` makes, bit for bit.
 
-All walkers share the planner, and what it plans for is what is missing and not in flight. Each follows an attempt of
-its own, since plans may cover only the surroundings of one walker. An attempt of another walker ends
-
-- if a sample that is issued gives a state all that it needs: its goals are others now;
-- if the planner changes its phase (`Planner.phase`): its accounts are about all walkers;
-- when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
+All walkers share the planner (`gosprl.collecting.sharing`), and what it plans for is what is missing and not in flight.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +21,7 @@ from gosprl.collecting.engine import Engine, as_number
 from gosprl.collecting.journal import LATE, UNKNOWN
 from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.sharing import Sharing, of_several
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
@@ -37,13 +33,6 @@ from gosprl.model.states import CRASH
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
-
-LOST = {"unknown": None, "state": None, "independent": None}
-NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
-ASSUMED = {
-    "state": "that losing a walker depends on its last pair only",
-    "independent": "that losses do not depend on outcomes",
-}
 
 
 @dataclass(slots=True)
@@ -101,26 +90,18 @@ class FleetCollector(Collector):
         self._executor = executor
         self.options = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
         self.workers = workers
-        _checks.choice("lost", lost, LOST)
-        self._lost = lost
         self._lateness = Lateness(late)
         self._thrift = None if thrift is None else _checks.positive("thrift", thrift)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
         self.walks: dict[int, Walk] = {}
-        super().__init__(*args, **others)
-        if lost == "state" and self._model.resets == "never":
-            raise InputError("lost: expected 'unknown' or 'independent' with resets='never': a crash ends an episode")
+        super().__init__(*args, lost=lost, **others)
+        self._sharing = self._attempts = Sharing(self.walks)
         self._shared = self.engine  # its random numbers are those of all walkers
         self._issued = 0  # orders
         self._stopped = False  # whether no more orders are issued
         self._killed = False  # whether that is so because the learner was ended
         self.joined = 0  # walkers so far
-        self._left = UNLIMITED  # steps that may be issued before all attempts end
-        self._phase = 0
-        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = (
-            {},
-            {},
-        )  # by order: steps and resets under way
+        self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order, in order: steps, resets under way
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
@@ -137,10 +118,6 @@ class FleetCollector(Collector):
     def fleet_facts(self) -> dict[str, int]:
         """Return how many walkers there were, and how many samples were given up in time, even if they came later."""
         return {"walkers": self.joined, "lost": self.record.lost}
-
-    def _positions(self, s: int) -> list[int]:
-        others = [walk.engine.state for walk in self.walks.values() if walk.engine is not self.engine]
-        return [s, *(state for state in others if state is not None)]
 
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `walk_fleet` does, with the executor that was given."""
@@ -240,14 +217,9 @@ class FleetCollector(Collector):
     def report(self) -> PlannerReport:
         """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
         said, lost = super().report(), self.record.lost
-        guarantee = said.guarantee
-        if not guarantee.holds:
+        if self.joined <= 1 and not lost:
             return said
-        if self.joined > 1 or lost:
-            guarantee = guarantee.about(NO_BOUND)
-        if lost and self._lost in ASSUMED:
-            guarantee = guarantee.assuming(ASSUMED[self._lost])
-        return said._replace(guarantee=guarantee)
+        return said._replace(guarantee=of_several(said.guarantee, [self._lost] if lost else []))
 
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
@@ -318,7 +290,7 @@ class FleetCollector(Collector):
         self._wait_no_more(order)
         if not walk.is_late:
             self._give_up(walk, self._lost)
-            self._end_attempts()
+            self._attempts.end_attempts()
         elif self._lost == "state" and sample is not None and sample.is_unknown and sample.is_step:
             if journal is not None:
                 journal.answer(order, LATE | UNKNOWN)
@@ -426,7 +398,7 @@ class FleetCollector(Collector):
             engine.start(key, report.actions)
             walk.cut = False
             self._begin_at(engine.state)
-        self._end_attempts()
+        self._attempts.end_attempts()
 
     def _next_late(self, executor: Executor) -> Walk | None:
         """Return a walker whose answer takes too long; None if there is none."""
@@ -443,7 +415,7 @@ class FleetCollector(Collector):
         walk.engine.state = None
         self._wait_no_more(walk.order)
         self._give_up(walk, self._lost_if_late)
-        self._end_attempts()
+        self._attempts.end_attempts()
 
     @property
     def _lost_if_late(self) -> str:
@@ -451,12 +423,6 @@ class FleetCollector(Collector):
         if self._killed and self._lost == "state":
             return "unknown"  # the end of a learner is no crash of its systems
         return "unknown" if self._lost == "state" and not self._lateness.is_fixed else self._lost
-
-    def _end_attempts(self, but: Engine | None = None) -> None:
-        """Let all walkers but one ask for a new attempt before their next step."""
-        for walk in self.walks.values():
-            if walk.engine is not but:
-                walk.engine.end()
 
     def _send_orders(self, executor: Executor, last: int) -> None:
         """Give an order to every walker that has none, as long as there is something to do."""
@@ -486,16 +452,11 @@ class FleetCollector(Collector):
             return
         walk.order = Order(self._issued, walk.walker, action)
         self._issued += 1
-        walk.sample = None
+        walk.sample, settled = None, False
         if row >= 0:
             walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
             walk.sample, settled = self.record.issue(walk.order.number, row)
-            if settled:
-                self._end_attempts(walk.engine)
-        if action != RESET:
-            self._left -= 1
-            if self._left <= 0:
-                self._end_attempts(walk.engine)
+        self._attempts.issued(walk.engine, is_step=action != RESET, settled=settled)
         walk.since = executor.now()
         if self._journal is not None:
             self._journal.issue(walk.order)
@@ -510,8 +471,7 @@ class FleetCollector(Collector):
             return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
         self.engine = engine
         while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
-            if self._left <= 0:  # the steps that the planner allowed are issued, perhaps by others
-                engine.end()
+            self._attempts.end_if_used_up(engine)
             if engine.attempt is None and not self._new_attempt():
                 continue
             if engine.at_reset:
@@ -539,21 +499,3 @@ class FleetCollector(Collector):
     def _in_flight(self) -> bool:
         steps, resets = self._waited
         return bool(steps or resets or self._early)
-
-    def _new_attempt(self) -> bool:
-        engine, planner = self.engine, self.planner
-        if planner is not None and engine.state is not None:
-            planner.place_walkers(self._positions(engine.state))
-        if not super()._new_attempt():
-            return False
-        planner = self.planner
-        assert engine.attempt is not None
-        assert planner is not None
-        self._left = engine.attempt.horizon
-        if planner.phase != self._phase:
-            self._phase = planner.phase
-            self._end_attempts(engine)
-        if len(self.walks) > 1:  # the next plan may overwrite these arrays
-            attempt = engine.attempt
-            engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
-        return True

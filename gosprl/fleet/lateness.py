@@ -36,6 +36,11 @@ class Lateness:
         elif late is not None:
             self._times = _checks.positive("late", late)
 
+    @property
+    def mean(self) -> float:
+        """The mean duration of a step so far, in seconds; 0 if none was made."""
+        return self._sum[0] / max(1, self._number[0])
+
     def limit(self, *, of_reset: bool = False) -> float:
         """Return the seconds after which the answer to an order is late; inf: never."""
         number = self._number[of_reset]

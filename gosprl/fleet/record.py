@@ -81,6 +81,11 @@ class FleetRecord(Record):
         return self.steps + self.in_flight
 
     @property
+    def all_in_flight(self) -> bool:
+        """Whether samples are in flight, and nothing else is missing."""
+        return self.need.met and bool(self.need.in_flight)
+
+    @property
     def waiting(self) -> int:
         """Samples that have returned, and wait for earlier ones of their row."""
         return self._queues.waiting

@@ -1,4 +1,8 @@
-"""How requests come in and answers go out: on standard input and output, or on a local socket, one client at a time."""
+"""How requests come in and answers go out: on standard input and output, or on a local socket, for many clients.
+
+One thread serves all clients, one line after the other. A client whose answers are not read is not listened to until
+they are, and is sent away after a while, so that nobody has to wait for it.
+"""
 
 import contextlib
 import os
@@ -7,6 +11,7 @@ import signal
 import socket
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -17,7 +22,9 @@ from gosprl.serving.server import Server
 from gosprl.systems.protocol import LONGEST, line_of
 
 PIECE = 1 << 16  # bytes of a read
-PATIENCE = 10_000  # milliseconds that a client may take to read an answer
+PATIENCE = 10.0  # seconds that a client may take to read an answer
+MOST_CLIENTS = 500  # at a time
+ATOMIC = 4096  # bytes that a pipe with room takes without blocking
 MOST_PORT = 65535
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -68,66 +75,111 @@ def signals() -> Iterator[Signals]:
 
 
 class Client:
-    """One client: what it has sent and not yet ended with a line, and where answers go."""
+    """One client: what it has sent and is not answered yet, and what it has not read yet.
 
-    def __init__(self, source: int, target: int) -> None:
-        self.source, self._target = source, target
+    Attributes
+    ----------
+    source, target
+        File descriptors to read from and to write to.
+    has_left
+        Whether it will send no more, or asked to be let go.
+    since
+        When the answers began to wait that it has not read yet.
+    """
+
+    def __init__(self, source: int, target: int, connection: socket.socket | None = None) -> None:
+        self.source, self.target, self._connection = source, target, connection
+        self.has_left, self.since = False, 0.0
+        self._lines: list[bytes] = []  # the next one last
         self._buffer = b""
         self._too_long = False  # whether the line that is coming was answered already: it is too long
+        self._answers = b""
 
-    def requests(self) -> Iterator[bytes]:
-        """Yield the lines that have come; ends with an empty one when there will be no more."""
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are answers that it has not read."""
+        return bool(self._answers)
+
+    def receive(self) -> None:
+        """Read a piece of what it has sent."""
         try:
             piece = os.read(self.source, PIECE)
+        except BlockingIOError:
+            return
         except OSError:
             piece = b""
         *lines, self._buffer = (self._buffer + piece).split(b"\n")
         if lines and self._too_long:
             del lines[0]
             self._too_long = False
-        yield from (line + b"\n" for line in lines)
+        lines = [line + b"\n" for line in lines]
         if len(self._buffer) > LONGEST and not self._too_long:
             self._too_long = True
-            yield self._buffer  # its answer is that it is too long
+            lines.append(self._buffer)  # its answer is that it is too long
         if self._too_long:
             self._buffer = b""
-        if not piece:
-            yield b""
+        self._lines = lines[::-1] + self._lines
+        self.has_left = not piece
+
+    def next_line(self) -> bytes | None:
+        """Take out the first line that is not answered yet."""
+        return self._lines.pop() if self._lines else None
+
+    def dismiss(self) -> None:
+        """Hear nothing more of it; it may still read."""
+        self._lines.clear()
+        self.has_left = True
 
     def send(self, answer: dict[str, Any]) -> bool:
-        """Send an answer; False if the client does not read it."""
-        left = line_of(answer)
-        writable = select.poll()
-        writable.register(self._target, select.POLLOUT)
-        while left:
-            if not writable.poll(PATIENCE):
-                return False
+        """Send an answer, or what can be sent of it now; False if it cannot be reached."""
+        if not self._answers:
+            self.since = time.monotonic()
+        self._answers += line_of(answer)
+        return self.send_rest()
+
+    def send_rest(self) -> bool:
+        """Send what it can take now of the answers that wait; False if it cannot be reached."""
+        while self._answers and _is_writable(self.target):
             try:
-                left = left[os.write(self._target, left) :]
+                sent = os.write(self.target, self._answers[:ATOMIC])
+            except BlockingIOError:
+                break
             except OSError:
                 return False
+            self._answers, self.since = self._answers[sent:], time.monotonic()
         return True
+
+    def close(self) -> None:
+        """Close the connection, if it is one."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _is_writable(descriptor: int) -> bool:
+    writable = select.poll()
+    writable.register(descriptor, select.POLLOUT)
+    return bool(writable.poll(0))
 
 
 def serve_pipe(server: Server, source: int = 0, target: int = 1) -> int:
-    """Serve one client on two file descriptors, until it closes them.
+    """Serve one client on two file descriptors, until it closes them; it may have several walkers.
 
     Returns
     -------
     The signal that ended it, 0 if the client did.
     """
-    client = Client(source, target)
+    clients = {source: Client(source, target)}
     with signals() as ears:
         try:
-            while _serve(server, client, ears):
-                pass
+            while clients:
+                _serve(server, clients, ears)
         except Stopped:
             pass
         return ears.heard
 
 
 def serve_socket(server: Server, address: str, ready: Callable[[str], None] = lambda address: None) -> int:
-    """Serve clients on a local socket, one at a time, until all is done and the client has left.
+    """Serve clients on a local socket, until all is done and they have left.
 
     Parameters
     ----------
@@ -142,55 +194,71 @@ def serve_socket(server: Server, address: str, ready: Callable[[str], None] = la
     -------
     The signal that ended it, 0 if everything was done.
     """
+    clients: dict[int, Client] = {}
     with _listening(address) as (listener, name), signals() as ears:
+        listener.setblocking(False)
         ready(name)
         try:
-            while not server.done:
-                with ears.waiting():
-                    connection, _ = listener.accept()
-                with connection:
-                    connection.setblocking(False)
-                    client = Client(connection.fileno(), connection.fileno())
-                    while _serve(server, client, ears, listener):
-                        pass
+            while clients or not server.done:
+                _serve(server, clients, ears, listener)
         except Stopped:
             pass
+        finally:
+            for client in clients.values():
+                client.close()
         return ears.heard
 
 
-def _serve(server: Server, client: Client, ears: Signals, listener: socket.socket | None = None) -> bool:
-    """Wait for lines and answer them; False if the client has left, or is sent away. Others are told to wait."""
+def _serve(server: Server, clients: dict[int, Client], ears: Signals, listener: socket.socket | None = None) -> None:
+    """Wait until something comes, or can be sent, and answer; clients that left are taken out."""
     waited = select.poll()
-    waited.register(client.source, select.POLLIN)
+    for client in clients.values():
+        waited.register(*((client.target, select.POLLOUT) if client.is_behind else (client.source, select.POLLIN)))
     if listener is not None:
         waited.register(listener, select.POLLIN)
+    behind = [client.since for client in clients.values() if client.is_behind]
+    seconds = None if not behind else max(0.0, min(behind) + PATIENCE - time.monotonic())
     with ears.waiting():
-        events = waited.poll()
+        events = waited.poll(None if seconds is None else 1000 * seconds + 1)
     ready = {descriptor for descriptor, _ in events}
-    if client.source in ready:  # first: that it has left may be what it says
-        return _answer(server, client)
-    if listener is not None:
-        _refuse(listener)
-    return True
+    for number, client in list(clients.items()):
+        if not _attend(server, client, ready):
+            del clients[number]
+            server.leave(client)
+            client.close()
+    if listener is not None and listener.fileno() in ready:
+        _welcome(listener, clients)
 
 
-def _answer(server: Server, client: Client) -> bool:
-    """Answer the lines that have come; False if the client has left."""
-    for line in client.requests():
-        if not line:
+def _attend(server: Server, client: Client, ready: set[int]) -> bool:
+    """Answer what a client has sent; False if it has left, or does not read its answers."""
+    if client.is_behind:
+        if client.target not in ready:
+            return time.monotonic() - client.since < PATIENCE
+        if not client.send_rest():
             return False
-        answer = server.answer(line)
-        if not client.send(answer) or "closed" in answer:
+    elif client.source in ready:
+        client.receive()
+    while not client.is_behind and (line := client.next_line()) is not None:
+        answer = server.answer(line, client)
+        if "closed" in answer:
+            client.dismiss()
+        if not client.send(answer):
             return False
-    return True
+    return client.is_behind or not client.has_left
 
 
-def _refuse(listener: socket.socket) -> None:
+def _welcome(listener: socket.socket, clients: dict[int, Client]) -> None:
+    """Take in a client that wants to connect."""
     with contextlib.suppress(OSError):
-        second, _ = listener.accept()
-        with second:
-            second.settimeout(1)
-            second.sendall(line_of({"error": "another client is being served; only one at a time, try again later"}))
+        connection, _ = listener.accept()
+        connection.setblocking(False)
+        client = Client(connection.fileno(), connection.fileno(), connection)
+        if len(clients) < MOST_CLIENTS:
+            clients[client.source] = client
+        else:
+            client.send({"error": f"{MOST_CLIENTS} clients are being served, no more at a time; try again later"})
+            client.close()
 
 
 @contextlib.contextmanager

@@ -71,7 +71,7 @@ class Planner(ABC):
         """Take in where all walkers of a fleet are, the one that asks first; called before `attempt`."""
 
     def expected_steps(self) -> NDArray[np.float64] | None:
-        """Return the expected steps from each state [S] to the next needed sample, by which walkers of a fleet may wait.
+        """Return the expected steps from each state [S] to the next needed sample: walkers of a fleet may wait by them.
 
         None, the default: not known, and none of them waits.
         """

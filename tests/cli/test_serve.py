@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -57,6 +58,51 @@ def test_a_client_is_served_until_the_need_is_met(tmp_path):
     with np.load(file) as saved:
         assert saved["count"].sum() == steps
         assert sorted(json.loads(text) for text in saved["observations"][:4]) == [0, 1, 2, 3]
+
+
+CLIENT = """
+import sys, time
+from serving_client import Caller
+address, walker, stuck_after = sys.argv[1], sys.argv[2], int(sys.argv[3])
+state = steps = 0
+with Caller(address) as client:
+    while not (told := client.call(type="ask", observation=state, walker=walker)).get("done"):
+        if "wait" in told:
+            time.sleep(told["wait"])
+            continue
+        if steps == stuck_after:
+            print("stuck", flush=True)
+            time.sleep(600)
+        time.sleep(0.001)
+        state = (state + (1 if told["action"] else -1)) % 4
+        assert client.call(type="tell", observation=state, walker=walker)["ok"]
+        steps += 1
+print(steps)
+"""
+
+
+def test_three_clients_one_of_them_killed_in_the_middle(tmp_path):
+    arguments = ("--need", 15, "--actions", 2, "--seed", 0, "--socket", tmp_path / "door", "--json", "--late", "never")
+    with Serving(*arguments) as server:
+        clients = {}
+        for walker, stuck_after in (("a", -1), ("b", -1), ("c", 5)):
+            command = [sys.executable, "-c", CLIENT, server.address, walker, str(stuck_after)]
+            where = {"cwd": Path(__file__).parents[1]}
+            clients[walker] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **where)
+        try:
+            assert clients["c"].stdout.readline() == "stuck\n"
+            clients["c"].kill()
+            steps = [int(clients[walker].communicate(timeout=60)[0]) for walker in "ab"]
+            status, out = server.end()
+        finally:
+            for client in clients.values():
+                client.kill()
+                client.communicate()
+    told = json.loads(out)
+    assert (status, told["met"], told["states"]) == (0, True, 4)
+    assert told["steps"] == sum(steps) + 5 + 1  # the last one is unknown
+    assert min(steps) > 0
+    assert told["steps"] < 200  # 120 are needed
 
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -135,6 +181,10 @@ def test_a_client_that_leaves_at_once(actions):
         (["--actions", "2", "--socket", "10.0.0.1:5"], "socket: expected 127.0.0.1:PORT or a path"),
         (["--actions", "2", "--save", "file.txt"], "save: expected the name of an .npz file"),
         (["--actions", "2", "--resets", "often"], "resets: 'often' is not known"),
+        (["--actions", "2", "--late", "soon"], "late: expected a multiple of the mean step, a time such as '5s'"),
+        (["--actions", "2", "--late", "0"], "late: expected a positive finite number, got 0"),
+        (["--actions", "2", "--lost", "gone"], "lost: 'gone' is not known"),
+        (["--actions", "2", "--lost", "state", "--resets", "never"], "lost: expected 'unknown' or 'independent'"),
     ],
 )
 def test_wrong_arguments(arguments, words):

@@ -269,7 +269,9 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
 
 def test_an_application_by_a_fleet(tmp_path):
     directory = tmp_path / "run"
-    answer = gosprl.applications.estimate_model(TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200)
+    answer = gosprl.applications.estimate_model(
+        TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200
+    )
     assert answer.steps == 200
     checked = verify(directory)
     assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)

@@ -1,5 +1,6 @@
 """Servers on pipes and sockets: clients come and go, what was collected stays."""
 
+import contextlib
 import json
 import os
 import signal
@@ -68,18 +69,59 @@ def test_what_was_collected_outlives_a_client(served):
     assert told.result().met
 
 
-def test_a_second_client_is_sent_away_and_may_come_later(served):
-    _, address, _ = served
-    with Caller(address) as client:
-        client.call(type="ask", observation=0)
-        with Caller(address) as second:
-            assert "another client is being served" in second.receive()["error"]
-            assert second.file.readline() == b""
-        assert client.call(type="tell", observation=1)["ok"]
-        assert client.call(type="close") == {"ok": True, "closed": True}
-        assert client.file.readline() == b""
+def test_clients_are_served_side_by_side(served):
+    told, address, _ = served
+    with Caller(address) as first, Caller(address) as second:
+        assert "action" in first.call(type="ask", observation=0, walker="a")
+        assert "action" in second.call(type="ask", observation=2, walker="b")
+        assert "belongs to another client" in second.call(type="ask", observation=0, walker="a")["error"]
+        assert second.call(type="tell", observation=1, walker="b")["ok"]
+        assert first.call(type="tell", observation=1, walker="a")["ok"]
+        assert first.call(type="close") == {"ok": True, "closed": True}
+        assert first.file.readline() == b""
+        assert "action" in second.call(type="ask", observation=1, walker="a")  # nobody else's any more
+        assert second.call(type="result")["steps"] == 2
+    assert told.result().steps >= 2
+
+
+def test_a_client_that_leaves_in_the_middle_is_not_waited_for(served):
+    told, address, _ = served
     with Caller(address) as second:
-        assert "action" in second.call(type="ask", observation=1)
+        with Caller(address) as first:
+            first.call(type="ask", observation=0, walker="a")
+            assert "action" in second.call(type="ask", observation=0, walker="b")
+        second.call(type="tell", observation=1, walker="b")
+        walk(second, state=1, walker="b")
+    assert told.result().met
+    assert told.collector.model.unknown.sum() == 1
+
+
+def test_a_client_that_does_not_read_delays_nobody(served, monkeypatch):
+    monkeypatch.setattr("gosprl.serving.doors.PATIENCE", 1.0)
+    told, address, _ = served
+    with Caller(address) as deaf, Caller(address) as other:
+        line = b'{"type": "dance", "id": "' + b"x" * 60_000 + b'"}\n'
+        deaf.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(1000):  # until no room is left on the way there and back
+                deaf.socket.send(line)
+        begin = time.monotonic()
+        assert "action" in other.call(type="ask", observation=0, walker="b")
+        assert time.monotonic() - begin < 0.9
+        assert other.call(type="tell", observation=1, walker="b")["ok"]
+        walk(other, state=1, walker="b")
+    assert told.result().met
+
+
+def test_no_more_clients_than_can_be_served(served, monkeypatch):
+    monkeypatch.setattr("gosprl.serving.doors.MOST_CLIENTS", 1)
+    _, address, _ = served
+    with Caller(address) as first:
+        first.call(type="result")
+        with Caller(address) as second:
+            assert "1 clients are being served" in second.receive()["error"]
+            assert second.file.readline() == b""
+        assert "action" in first.call(type="ask", observation=0)
 
 
 def test_a_line_that_never_ends(served):

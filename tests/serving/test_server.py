@@ -1,6 +1,7 @@
 """What a server answers: as a collector that is asked and told the same."""
 
 import json
+import time
 
 import pytest
 
@@ -8,12 +9,22 @@ import gosprl
 from gosprl.serving import Server
 
 
-def server(need=3, actions=range(2), max_steps=None, **options):
-    return Server(lambda count: gosprl.Collector(None, count, need, seed=0, **options), actions, max_steps)
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.time = 0.0
+
+    def __call__(self):
+        return self.time
 
 
-def say(to, **request):
-    return to.answer(json.dumps(request).encode() + b"\n")
+def server(need=3, actions=range(2), max_steps=None, late=20, now=time.monotonic, **options):
+    return Server(lambda count: gosprl.Collector(None, count, need, seed=0, **options), actions, max_steps, late, now)
+
+
+def say(to, client=None, **request):
+    return to.answer(json.dumps(request).encode() + b"\n", client)
 
 
 def ring(s, action, size=4):
@@ -118,7 +129,9 @@ def test_a_budget():
         (b'{"type":"hello","protocol":1,"actions":100001}\n', "actions: expected their number, 1 to 100,000"),
         (b'{"type":"ask","observation":0,"actions":[5]}\n', "actions: expected some of [0, 1], got 5"),
         (b'{"type":"ask","observation":0,"actions":[]}\n', "actions: expected a list of at least one"),
-        (b'{"type":"ask","observation":0,"walker":"b"}\n', "walker: expected 'a': several are not served yet"),
+        (b'{"type":"ask","observation":0,"walker":["b"]}\n', "walker: expected a name or a whole number, got ['b']"),
+        (b'{"type":"ask","observation":0,"walker":true}\n', "walker: expected a name or a whole number, got True"),
+        (b'{"type":"tell","observation":0,"walker":"b"}\n', "tell: expected an ask of walker 'b' first"),
         (b'{"type":"tell","observation":0,"reward":"much"}\n', "reward: expected a finite number"),
         (b'{"type":"tell","observation":0,"terminated":1}\n', "terminated: expected true or false"),
         (b'{"type":"tell"}\n', "observation: expected any JSON value"),
@@ -184,3 +197,172 @@ def test_one_observation_too_many_changes_nothing():
     assert "action" in say(served, type="ask", observation=0)
     result = served.result()
     assert (result.counts[1].tolist()[first["action"]], result.counts.sum(), result.resets) == (1, 2, 2)
+
+
+# several walkers
+
+
+def lamp(served, walker, client=None, observation=0, **more):
+    """Ask for a walker, in a room where nothing changes."""
+    return say(served, client, type="ask", observation=observation, walker=walker, **more)
+
+
+def tell(served, walker, client=None, observation=0, **more):
+    return say(served, client, type="tell", observation=observation, walker=walker, **more)
+
+
+def test_walkers_share_one_need_and_wait_for_each_other():
+    served = server(need=1, resets="never")
+    first, second = lamp(served, "a"), lamp(served, "b")
+    assert {first["action"], second["action"]} == {0, 1}
+    waiting = lamp(served, "c", id=7)
+    assert (set(waiting), waiting["id"], 0.01 <= waiting["wait"] <= 1) == ({"wait", "id"}, 7, True)
+    assert tell(served, "b") == {"ok": True, "done": False}
+    assert tell(served, "a") == {"ok": True, "done": True}
+    assert all(lamp(served, walker)["done"] for walker in "abc")
+    told = say(served, type="result")
+    assert (told["walkers"], told["in_flight"], told["lost"]) == (3, 0, 0)
+    assert served.result().counts.tolist() == [[1, 1]]
+
+
+def test_one_client_may_have_several_walkers_and_another_one_none_of_them():
+    served = server()
+    lamp(served, "a", 1)
+    lamp(served, 2, 1)
+    assert "the walker 'a' belongs to another client" in lamp(served, "a", 2)["error"]
+    assert "the walker 'a' belongs to another client" in tell(served, "a", 2)["error"]
+    assert "expected one of 'a', 2, got none" in lamp(served, None, 1)["error"]
+    assert "action" in lamp(served, None, 2)  # the walker without a name is that of the second client
+    assert "the walker without a name belongs to another client" in lamp(served, None, 3)["error"]
+    assert tell(served, "a", 1)["ok"]
+    assert tell(served, 2, 1)["ok"]
+    assert tell(served, None, 2)["ok"]
+    assert served.result().steps == 3
+
+
+def test_what_a_client_leaves_behind_is_unknown_and_may_be_told_later():
+    served = server(need=1, actions=range(1), resets="never")
+    lamp(served, "a", 1)
+    assert "wait" in lamp(served, "b", 2)
+    served.leave(1)
+    assert served.collector.in_flight == ()
+    assert "action" in lamp(served, "b", 2)
+    assert tell(served, "a", 3)["ok"]  # the same walker, on another connection
+    assert served.result().counts.tolist() == [[1]]
+    assert lamp(served, "a", 3)["done"]
+    assert tell(served, "b", 2)["done"]
+    assert served.result().counts.tolist() == [[2]]
+
+
+def test_a_walker_that_was_alone_is_lost_when_another_one_comes():
+    served = server(need=1, actions=range(1), resets="never")
+    lamp(served, "a", 1)
+    served.leave(1)
+    assert served.collector.in_flight == ("a",)  # it may come back and go on
+    assert "action" in lamp(served, "b", 2)
+    assert served.collector.in_flight == ("b",)
+    assert served.collector.model.unknown.sum() == 1
+
+
+def test_a_client_that_left_alone_goes_on():
+    served = server(need=2, actions=range(1))
+    first = lamp(served, "a", 1)
+    served.leave(1)
+    assert lamp(served, "a", 2) == first
+    assert tell(served, "a", 2)["ok"]
+    assert served.result().counts.tolist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("late", "lost", "unknown", "crashes"),
+    [
+        (2, "unknown", 1, 0),
+        ("3s", "unknown", 1, 0),
+        (2, "state", 1, 0),  # what is late depends on the others, so it is no outcome of the pair
+        ("3s", "state", 0, 1),
+        (2, "independent", 0, 0),
+    ],
+)
+def test_walkers_that_are_late(late, lost, unknown, crashes):
+    clock = Clock()
+    served = server(need=12, actions=range(1), late=late, now=clock, lost=lost)
+    for _ in range(10):
+        lamp(served, "b")
+        clock.time += 1
+        tell(served, "b")
+    lamp(served, "a")
+    assert lamp(served, "b")["action"] == 0
+    clock.time += 1
+    tell(served, "b")
+    assert lamp(served, "b") == {"wait": 1.0}
+    clock.time += 2.5
+    told = lamp(served, "b")
+    assert told["done"] if crashes else told == {"action": 0}  # a crash is a sample, too
+    assert (served.collector.model.unknown.sum(), served.result().crashes) == (unknown, crashes)
+    assert tell(served, "a")["ok"]
+    assert served.collector.model.unknown.sum() == 0
+    assert crashes or tell(served, "b")["done"]
+    assert served.result().met
+
+
+def test_nobody_is_late_without_a_limit():
+    clock = Clock()
+    served = server(need=1, actions=range(1), late=None, now=clock, resets="never")
+    lamp(served, "a")
+    clock.time += 1e9
+    assert "wait" in lamp(served, "b")
+
+
+def test_resets_that_are_late():
+    clock = Clock()
+    served = server(need=2, actions=range(1), late="3s", now=clock)
+    for walker in "ab":
+        lamp(served, walker)
+    for walker in "ab":
+        tell(served, walker, terminated=True)
+    assert served.collector.in_flight == ("a", "b")
+    clock.time += 4
+    lamp(served, "b")
+    assert served.collector.in_flight in ((), ("b",))
+    assert served.collector.model.unknown.sum() == 1
+
+
+def test_a_budget_of_several_walkers():
+    served = server(need=100, max_steps=3)
+    for walker in "abc":
+        assert "action" in lamp(served, walker)
+    assert "wait" in lamp(served, "d")
+    assert lamp(served, "a")["action"] in (0, 1)  # again
+    assert not tell(served, "a")["done"]
+    assert "wait" in lamp(served, "a")
+    assert "wait" in lamp(served, "b", observation=1)  # what it was asked for will have no answer
+    assert tell(served, "c") == {"ok": True, "done": True}
+    told = lamp(served, "d")
+    assert (told["done"], told["stop"], told["steps"]) == (True, "max_steps", 3)
+
+
+def test_a_reset_is_asked_of_each_walker():
+    served = server(need=4, actions=range(1), resets="anytime", reset_cost=0.5)
+    state, resets = dict.fromkeys("ab", 0), dict.fromkeys("ab", 0)
+    for _ in range(200):
+        for walker in "ab":
+            told = lamp(served, walker, observation=state[walker])
+            if told.get("action") == "reset":
+                state[walker], resets[walker] = 0, resets[walker] + 1
+            elif "action" in told:
+                state[walker] = min(state[walker] + 1, 3)  # nothing leads back
+                tell(served, walker, observation=state[walker])
+        if served.done:
+            break
+    assert min(resets.values()) > 0
+    assert served.result().met
+
+
+def test_no_more_walkers_than_can_be_kept(monkeypatch):
+    monkeypatch.setattr("gosprl.serving.server.MOST_WALKERS", 2)
+    served = server(need=9)
+    lamp(served, "a", 1)
+    lamp(served, "b", 1)
+    assert "walker: expected at most 2 at a time" in lamp(served, "c", 2)["error"]
+    served.leave(1)
+    assert "action" in lamp(served, "c", 2)

@@ -1,0 +1,94 @@
+"""Sharing: several walkers with one planner, and when the attempts that they follow end.
+
+The planner plans for what is missing and not in flight. Each walker follows an attempt of its own, since plans may
+cover only the surroundings of one walker. An attempt of another walker ends
+
+- if a sample that is issued gives a state all that it needs: its goals are others now;
+- if the planner changes its phase (`Planner.phase`): its accounts are about all walkers;
+- when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from gosprl.collecting.engine import Engine
+from gosprl.guarantee import Guarantee
+from gosprl.strategies.base import UNLIMITED, Planner
+
+NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
+ASSUMED = {
+    "state": "that losing a walker depends on its last pair only",
+    "independent": "that losses do not depend on outcomes",
+}
+
+
+def of_several(guarantee: Guarantee, lost: Iterable[str]) -> Guarantee:
+    """Return what holds of a planner's guarantee if there are several walkers (docs/theory/fleet.md).
+
+    Parameters
+    ----------
+    lost
+        What became of samples that were given up: "unknown", "state", "independent".
+    """
+    if not guarantee.holds:
+        return guarantee
+    guarantee = guarantee.about(NO_BOUND)
+    for how in lost:
+        if how in ASSUMED:
+            guarantee = guarantee.assuming(ASSUMED[how])
+    return guarantee
+
+
+class Walking(Protocol):
+    """One of several walkers."""
+
+    engine: Engine
+
+
+class Sharing:
+    """Decides when attempts of other walkers end.
+
+    Parameters
+    ----------
+    walks
+        All walkers; the mapping is read each time, so that walkers may come and go.
+    """
+
+    def __init__(self, walks: Mapping[Any, Walking]) -> None:
+        self._walks = walks
+        self._left = UNLIMITED  # steps that may be issued before all attempts end
+        self._phase = 0
+
+    def positions(self, engine: Engine, s: int) -> list[int]:
+        """Return where all walkers are, as far as that is known; first s, where one of them asks."""
+        others = [walk.engine.state for walk in self._walks.values() if walk.engine is not engine]
+        return [s, *(state for state in others if state is not None)]
+
+    def end_attempts(self, but: Engine | None = None) -> None:
+        """Let all walkers but one ask for a new attempt before their next step."""
+        for walk in self._walks.values():
+            if walk.engine is not but:
+                walk.engine.end()
+
+    def end_if_used_up(self, engine: Engine) -> None:
+        """End the attempt of a walker if the steps that the planner allowed are issued, perhaps to others."""
+        if self._left <= 0:
+            engine.end()
+
+    def begun(self, engine: Engine, planner: Planner) -> None:
+        """Take in that a walker begins an attempt."""
+        assert engine.attempt is not None
+        self._left = engine.attempt.horizon
+        if planner.phase != self._phase:
+            self._phase = planner.phase
+            self.end_attempts(engine)
+        if len(self._walks) > 1:  # the next plan may overwrite these arrays
+            attempt = engine.attempt
+            engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
+
+    def issued(self, engine: Engine, *, is_step: bool, settled: bool) -> None:
+        """Take in that a walker was told what to do; `settled`: its state has all that it needs by that."""
+        self._left -= is_step
+        if settled or (is_step and self._left <= 0):
+            self.end_attempts(engine)
