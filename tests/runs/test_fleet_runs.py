@@ -14,6 +14,7 @@ from fleet_logs import (
     certificate,
     collected,
     cut,
+    durations,
     fleet,
     links_of,
     recounted,
@@ -24,6 +25,7 @@ from fleet_logs import (
 import gosprl
 from gosprl.exchange import export
 from gosprl.exchange.sources import Source
+from gosprl.fleet.simulated import Simulated
 from gosprl.runs import show, verify
 from gosprl.runs.notes import Aside, Notes, Open, notes_of
 from gosprl.runs.opened import OpenRun
@@ -297,3 +299,24 @@ def test_notes_are_read_as_they_were_written():
     twice = Notes((Open(3, 1, 0, -1), Open(3, 0, 2, 1)))
     with pytest.raises(ValueError, match="increasing"):
         notes_of(twice.metadata())
+
+
+def test_a_run_that_fails_with_samples_in_flight(tmp_path):
+    directory, seen = tmp_path / "run", []
+
+    def fault(rng, report):
+        seen.append(report)
+        return report._replace(reward=np.nan) if len(seen) == 80 else None
+
+    carried = Simulated(Hall, 4, duration=durations, fault=fault, entropy=0)
+    with pytest.raises(gosprl.CollectionError, match="expected finite numbers"):
+        gosprl.collect(Hall, 9, seed=0, out=directory, workers=carried, late=None)
+    rows, in_flight = rows_of(directory), OpenRun.read(directory).in_flight
+    assert len(in_flight) == 4  # that of the walker with the wrong reward has no row, either
+    checked = verify(directory)
+    assert not checked.damaged, "\n".join(repr(check) for check in checked.checks if not check.ok)
+    result = gosprl.resume(directory, system=Hall, workers=fleet(Hall, 2, seed=1))
+    assert result.stop == "met"
+    assert rows_of(directory)[: len(rows)] == rows
+    checked = verify(directory)
+    assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
