@@ -25,13 +25,14 @@ from functools import partial
 from pathlib import Path
 
 import gymnasium
+import numpy as np
 
 import gosprl
+from gosprl.exchange import export
 from gosprl.fleet import wire, worker
 from gosprl.fleet.pipes import Processes
 from gosprl.fleet.walking import describe
 from gosprl.runs import verify
-from gosprl.runs.reading import read_log
 from gosprl.systems import as_system
 
 RESULT = Path(__file__).parent / "results" / "fleet_faults.md"
@@ -106,7 +107,7 @@ class Tormented(Processes):
     def torment(self, rate, seed, said):
         rng = random.Random(seed)
         while not self.over.wait(rng.expovariate(rate)):
-            walkers = [number for number in list(self._members) if self._members[number].process.pid]
+            walkers = [number for number, member in list(self._members.items()) if member.reported]
             if not walkers:
                 continue
             kind = rng.choice(OUTSIDE)
@@ -133,7 +134,7 @@ def one_run(name, seed, folder):
     factory = partial(Noted, name, str(folder))
     said = Counter()
     executor = Tormented(factory, WALKERS, entropy=seed, describe=describe(as_system(factory())))
-    executor.run = partial(faulty, 0.004, seed)
+    executor.run = partial(faulty, 0.02, seed)
     thread = threading.Thread(target=lambda: _when_open(executor, seed, said), daemon=True)
     thread.start()
     out = folder / "run"
@@ -163,12 +164,14 @@ def compared(out, folder):
         for line in file.read_text().split("\n")[:-1]:
             state, action, following, reward, terminated = json.loads(line)
             made[state, action, following, reward, terminated] += 1
-    logged = Counter()
-    for batch in read_log(out).batches():
-        columns = [batch[name].tolist() for name in ("state", "action", "next_state", "reward", "flags")]
-        for state, action, following, reward, flags in zip(*columns, strict=True):
-            if not flags & (1 | 16):  # neither a reset nor unknown
-                logged[state, action, following, reward, bool(flags & 2)] += 1
+    logged, file = Counter(), folder / "log.npz"
+    export(out, file)
+    with np.load(file) as log:
+        columns = [log[name].tolist() for name in ("state", "action", "next_state", "reward", "terminated")]
+        taken = (~(log["reset"] | log["unknown"])).tolist()
+    for step, counts in zip(zip(*columns, strict=True), taken, strict=True):
+        if counts:
+            logged[step] += 1
     return [f"invented or duplicated: {step}" for step, number in logged.items() if number > made[step]]
 
 

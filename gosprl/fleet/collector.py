@@ -34,6 +34,8 @@ from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
 
+HANGS = 10  # times the limit of what is late: then the walker is replaced
+
 
 @dataclass(slots=True)
 class Walk:
@@ -102,6 +104,7 @@ class FleetCollector(Collector):
         self._killed = False  # whether that is so because the learner was ended
         self.joined = 0  # walkers so far
         self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order, in order: steps, resets under way
+        self._late: dict[int, Walk] = {}  # walkers whose answer is late, in the order in which it became so
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
@@ -156,6 +159,9 @@ class FleetCollector(Collector):
                         self._take(event, executor, last)
                     while (walk := self._next_late(executor)) is not None:
                         self._take(Late(walk.walker), executor, last)
+                    while (walk := self._next_hanging(executor)) is not None:
+                        executor.dismiss(walk.walker)
+                        self._take(Lost(walk.walker, "it hangs"), executor, last)
                     if self._shared.interrupted and not self._stopped:
                         self._take(Stopped(), executor, last)
                     self._send_orders(executor, last)
@@ -231,7 +237,7 @@ class FleetCollector(Collector):
 
     def _patience_left(self, executor: Executor) -> float | None:
         """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        until = min(self._late_at(of_reset) for of_reset in (False, True))
+        until = min(self._late_at(False), self._late_at(True), self._hanging_at())
         return None if until == math.inf else max(0.0, until - executor.now())
 
     def _late_at(self, of_reset: bool) -> float:
@@ -280,6 +286,7 @@ class FleetCollector(Collector):
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""
         walk = self.walks.pop(walker, None)
+        self._late.pop(walker, None)
         if walk is None:
             return
         journal, order, sample = self._journal, walk.order, walk.sample
@@ -382,6 +389,7 @@ class FleetCollector(Collector):
 
     def _report_late(self, walk: Walk, report: Report, key: Any) -> None:
         """Write what came late, and let the walker go on from there."""
+        del self._late[walk.walker]
         walk.is_late, engine, sample, record = False, walk.engine, walk.sample, self.record
         outcome = (key, as_number(report.reward), report.terminated, report.actions, report.truncated)
         if sample is None or not sample.is_unknown or self._lost == "independent":
@@ -407,10 +415,23 @@ class FleetCollector(Collector):
                 return next(iter(self._waited[of_reset].values()))
         return None
 
+    def _hanging_at(self) -> float:
+        """Return the time at which the walker that is late for the longest time is taken to hang; inf: never."""
+        walk = next(iter(self._late.values()), None)
+        if walk is None:
+            return math.inf
+        assert walk.order is not None
+        return walk.since + HANGS * self._lateness.limit(of_reset=walk.order.action == RESET)
+
+    def _next_hanging(self, executor: Executor) -> Walk | None:
+        """Return a walker that hangs."""
+        return next(iter(self._late.values())) if self._hanging_at() <= executor.now() else None
+
     def _give_up_late(self, walk: Walk) -> None:
         """Wait no longer for the answer of a walker, which may still report."""
         assert walk.order is not None
         walk.is_late = True
+        self._late[walk.walker] = walk
         walk.engine.break_off()
         walk.engine.state = None
         self._wait_no_more(walk.order)

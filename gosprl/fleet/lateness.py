@@ -7,6 +7,7 @@ from gosprl import _checks
 from gosprl.errors import InputError
 
 FEW = 8  # durations below which there is no mean to go by
+FIRST = 600.0  # seconds: the limit as long as there is none
 LEAST = 0.05  # seconds: below that, a pause of the operating system would make samples late
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)")
 UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -44,8 +45,10 @@ class Lateness:
     def limit(self, *, of_reset: bool = False) -> float:
         """Return the seconds after which the answer to an order is late; inf: never."""
         number = self._number[of_reset]
-        if self._times == math.inf or number < FEW:
+        if self._times == math.inf:
             return self._fixed
+        if number < FEW:
+            return FIRST
         return max(LEAST, self._times * self._sum[of_reset] / number)
 
     def note(self, seconds: float, *, of_reset: bool = False) -> None:

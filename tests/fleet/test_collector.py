@@ -1,8 +1,7 @@
 """A fleet of one is the run of `Collector`, bit for bit; many walkers collect what is needed, whatever goes wrong."""
 
-import numpy as np
 import pytest
-from fleet_runs import Copy, exponential, fleet_of, walked
+from fleet_runs import Copy, fleet_of, walked
 from kinds import COMBINATIONS, NEEDS, SYSTEMS, collector_of
 
 import gosprl

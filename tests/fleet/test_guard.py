@@ -5,9 +5,9 @@ T counts the steps that were issued, those in flight included; a step is practic
 
 import numpy as np
 import pytest
-from evidence.guard import rounds
 from fleet_runs import exponential, walked
 
+from evidence.guard import rounds
 from gosprl.envs import make
 from gosprl.fleet.collector import FleetCollector
 from gosprl.strategies import UNLIMITED, Attempt, Guarded, Planner, Strategy
