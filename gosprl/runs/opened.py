@@ -15,9 +15,7 @@ from gosprl.collecting.journal import CRASHED, LATE, TERMINATED, TRUNCATED
 from gosprl.collecting.record import Record
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.collector import FleetCollector
-from gosprl.fleet.orders import Order
 from gosprl.fleet.record import FleetRecord
-from gosprl.fleet.replayed import Replayed
 from gosprl.runs.begun import KeptData
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.chain import CHAIN
@@ -25,14 +23,13 @@ from gosprl.runs.counting import Counter
 from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.fleet_counting import FleetCounter
-from gosprl.runs.fleet_events import FleetEvents, batches_of_leg
+from gosprl.runs.fleet_legs import count_legs, replay
 from gosprl.runs.journal import SYSTEM_STATE, DiskJournal
 from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, no_run, read_manifest
 from gosprl.runs.names import Names
-from gosprl.runs.notes import Open, given_up
+from gosprl.runs.notes import Open
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.runs.reading import Contents, read_log
-from gosprl.strategies.base import UNLIMITED
 from gosprl.systems.base import Start, System
 from gosprl.systems.tabular import Tabular
 
@@ -272,7 +269,7 @@ class OpenRun:
             counter = Counter(record, self.names, compiled, self.breaks())
         try:
             if isinstance(counter, FleetCounter):
-                self._count_legs(counter, events)
+                count_legs(self, counter, events)
             else:
                 for columns in self.contents.batches(0, events):
                     counter.add(columns)
@@ -282,38 +279,16 @@ class OpenRun:
             raise Damaged("log", None, f"near event {counter.events}: {error}") from None
         return counter
 
-    def _count_legs(self, counter: FleetCounter, events: int) -> None:
-        legs = self.manifest["legs"]
-        ends = [*(leg["first"] for leg in legs[1:]), self.next_row]
-        for leg, end in zip(legs, ends, strict=True):
-            begin, end = leg["first"], min(end, events)
-            if begin >= end:
-                continue
-            counter.begin_leg(leg)
-            if "fleet" not in leg:
-                for columns in self.contents.batches(begin, end):
-                    counter.add(columns)
-                continue
-            for _, columns, notes in batches_of_leg(self.contents, begin, end):
-                counter.add_noted(columns, notes)
-            if counter.events < end and self.in_flight:
-                counter.add_noted(given_up(self.in_flight, counter.events), None)
-        counter.end_leg()
-
     def _replay(self, collector: Collector, system: System, leg: Mapping[str, Any], end: int) -> None:
         """Make a leg of a fleet again, from its events."""
-        first, until = leg["first"], leg["fleet"]["until"]
+        first = leg["first"]
         if not isinstance(collector, FleetCollector):
             raise InputError(f"workers: {self.directory} is a run of a fleet: give workers=, which may be 1")
         try:
             counter = self._counted(collector, first, system)
             if first > 0:
                 self._begin_leg(collector, counter, first)
-            events = FleetEvents(self.contents, self.names, first, end)
-            replayed = Replayed(iter(events), Differs)
-            collector.replay(replayed, system, UNLIMITED if until is None else until)
-            for order in events.in_flight:
-                replayed.compare(end, Order(order.number, events.walker(end, order.walker), order.action))
+            replay(self, collector, system, leg, end)
         except GosprlError:
             raise
         except FORGED as error:

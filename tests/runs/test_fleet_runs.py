@@ -14,6 +14,7 @@ from fleet_logs import (
     certificate,
     collected,
     cut,
+    durations,
     fleet,
     links_of,
     recounted,
@@ -24,6 +25,7 @@ from fleet_logs import (
 import gosprl
 from gosprl.exchange import export
 from gosprl.exchange.sources import Source
+from gosprl.fleet.simulated import Simulated
 from gosprl.runs import show, verify
 from gosprl.runs.notes import Aside, Notes, Open, notes_of
 from gosprl.runs.opened import OpenRun
@@ -244,7 +246,7 @@ def test_exports_have_walkers_and_orders(tmp_path):
     arrays = np.load(tmp_path / "rows.npz")
     np.testing.assert_array_equal(arrays["counts"], result.counts)
     np.testing.assert_array_equal(arrays["unknown"], [bool(row["flags"] & UNKNOWN) for row in rows])
-    with pytest.raises(gosprl.InputError, match="order"):
+    with pytest.raises(gosprl.InputError, match="is a run of a fleet"):
         gosprl.collect(Hall, 5, data=directory, seed=0)
 
 
@@ -252,6 +254,7 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
     wait_for_syncs(monkeypatch)
     directory = tmp_path / "run"
     collected(directory, Hall, 4, share=0.03)
+    rows = len(rows_of(directory))
     link = links_of(directory)[batches(directory)[2] - 1]
     file = directory / link.file
     data = bytearray(file.read_bytes())
@@ -259,7 +262,7 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
     file.write_bytes(data)
     repaired = gosprl.runs.repair(directory, tmp_path / "copy")
     assert repaired.complete
-    assert 0 < repaired.events < len(rows_of(directory))
+    assert 0 < repaired.events < rows
     result = gosprl.resume(tmp_path / "copy", system=Hall, workers=fleet(Hall, 3, seed=9))
     assert result.stop == "met"
     checked = verify(tmp_path / "copy")
@@ -268,7 +271,9 @@ def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
 
 def test_an_application_by_a_fleet(tmp_path):
     directory = tmp_path / "run"
-    answer = gosprl.estimate_model(TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200)
+    answer = gosprl.applications.estimate_model(
+        TABLE, 0.6, seed=0, out=directory, workers=fleet(TABLE, 3, 0.01), max_steps=200
+    )
     assert answer.steps == 200
     checked = verify(directory)
     assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
@@ -294,3 +299,24 @@ def test_notes_are_read_as_they_were_written():
     twice = Notes((Open(3, 1, 0, -1), Open(3, 0, 2, 1)))
     with pytest.raises(ValueError, match="increasing"):
         notes_of(twice.metadata())
+
+
+def test_a_run_that_fails_with_samples_in_flight(tmp_path):
+    directory, seen = tmp_path / "run", []
+
+    def fault(rng, report):
+        seen.append(report)
+        return report._replace(reward=np.nan) if len(seen) == 80 else None
+
+    carried = Simulated(Hall, 4, duration=durations, fault=fault, entropy=0)
+    with pytest.raises(gosprl.CollectionError, match="expected finite numbers"):
+        gosprl.collect(Hall, 9, seed=0, out=directory, workers=carried, late=None)
+    rows, in_flight = rows_of(directory), OpenRun.read(directory).in_flight
+    assert len(in_flight) == 4  # that of the walker with the wrong reward has no row, either
+    checked = verify(directory)
+    assert not checked.damaged, "\n".join(repr(check) for check in checked.checks if not check.ok)
+    result = gosprl.resume(directory, system=Hall, workers=fleet(Hall, 2, seed=1))
+    assert result.stop == "met"
+    assert rows_of(directory)[: len(rows)] == rows
+    checked = verify(directory)
+    assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)

@@ -32,6 +32,11 @@ class Run(Incoming):
             self.names = self.run.names
         except Damaged as error:
             raise InputError(f"data: {directory} is damaged: {error}") from None
+        if self.run.has_fleet:
+            raise InputError(
+                f"data: {directory} is a run of a fleet, whose samples are not in the order of issue, and some may be "
+                "unknown; go on with it: gosprl.resume(directory, need=..., workers=...)"
+            )
         self._matcher: Matcher | None = None
 
     def digest(self) -> str:
