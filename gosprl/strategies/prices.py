@@ -89,7 +89,7 @@ class Prices:
         use = self._use if self._use is not None else known or not self._is_large
         if not use or known:
             return use
-        items = np.count_nonzero(self._need.pair) + np.count_nonzero(self._need.state)
+        items = int(np.count_nonzero(self._need.pair) + np.count_nonzero(self._need.state))
         return self._need.collected >= COLLECTED[model.closed] * items
 
     def at(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64] | None:
