@@ -7,8 +7,9 @@ circulates far from the walk, the potential is constant, and the nearest goal is
 Prices are only as good as the model that they are computed with, and the program ignores that samples are whole
 numbers. Both matter while counts are small. So:
 
-1. With unknown dynamics there are no prices before some needed samples were collected, on average over all needed
-   items: 1, but 6 where the successors are known. There, wider sets without prices are better for longer.
+1. With unknown dynamics there are no prices before some needed samples were collected, on average over all pairs of
+   needed states: 1, but 6 where the successors are known. There, wider sets without prices are better for longer.
+   Where states are discovered, all pairs count that there is room for.
 2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
 
@@ -40,7 +41,7 @@ AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `a
 WORK = 20_000  # with many states: entries of the program that its solution may visit, per step of the walk
 TRUSTED = 0.1  # largest gap of a solution whose potential is used
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
-COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples an item before there are prices
+COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples a pair before there are prices
 FEW, SMALLER = 3, 0.9  # below so many missing samples a missing item, prices are multiplied by this
 
 
@@ -89,8 +90,16 @@ class Prices:
         use = self._use if self._use is not None else known or not self._is_large
         if not use or known:
             return use
-        items = int(np.count_nonzero(self._need.pair) + np.count_nonzero(self._need.state))
-        return self._need.collected >= COLLECTED[model.closed] * items
+        return self._need.collected >= COLLECTED[model.closed] * self._needed_pairs()
+
+    def _needed_pairs(self) -> int:
+        """Return the number of pairs of states that something is needed of."""
+        model, need, state = self._model, self._need, self._model.rows.state
+        if model.growing:
+            return int(np.count_nonzero(model.enabled))
+        needed = need.state > 0
+        needed[state[need.pair > 0]] = True
+        return int(np.count_nonzero(model.enabled & needed[state]))
 
     def at(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64] | None:
         """Return the price of each state [S] up to a constant, for a walk in s at time t; None if there are none.

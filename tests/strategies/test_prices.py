@@ -36,14 +36,14 @@ def test_the_price_is_the_potential_of_the_program_and_smaller_while_few_samples
     np.testing.assert_allclose(priced, (0.9 if missing < 3 else 1.0) * flow.potential)
 
 
-@pytest.mark.parametrize("items", [1, 5, 12])
-def test_prices_begin_by_what_is_needed_not_by_the_size_of_the_system(items):
-    """After one needed sample an item, whatever the number of pairs that nothing is asked of."""
+@pytest.mark.parametrize("states", [1, 4, 6])
+def test_prices_begin_by_what_is_needed_not_by_the_size_of_the_system(states):
+    """After one needed sample a pair, whatever the number of states that nothing is asked of."""
     model = EmpiricalModel.over(RIVER.rows)
-    need = np.where(np.arange(12) < items, 20, 0).reshape(6, 2)
+    need = np.where(np.arange(6) < states, 20, 0)[:, None].repeat(2, axis=1)
     collector = gosprl.Collector(model=model, need=need, seed=0)
     used = Prices(model, collector.record.need, None, None)
-    for number in range(items):
+    for number in range(2 * states):
         assert not used.used
         collector.observe(*divmod(number, 2), 0)
         collector.record.update_need()
