@@ -53,6 +53,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/prior.py
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/applications.py
 

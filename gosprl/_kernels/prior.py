@@ -236,22 +236,22 @@ def concentrate(learnt, rounds, pseudo, first):
 
 
 @jit(inline="always")
-def nearby(learnt, counts, layout, v, s):
+def nearby(head, before, following, ptr, start, length, succ, v, s):
     """Return the least value among successors and predecessors of s; DEAD if none are known."""
     least = DEAD
-    for row in range(layout.ptr[s], layout.ptr[s + 1]):
-        for j in range(counts.start[row], counts.start[row] + counts.length[row]):
-            if counts.succ[j] != s:
-                least = min(least, v[counts.succ[j]])
-    at = learnt.head[s]
+    for row in range(ptr[s], ptr[s + 1]):
+        for j in range(start[row], start[row] + length[row]):
+            if succ[j] != s:
+                least = min(least, v[succ[j]])
+    at = head[s]
     while at >= 0:
-        least = min(least, v[learnt.before[at]])
-        at = learnt.next[at]
+        least = min(least, v[before[at]])
+        at = following[at]
     return least
 
 
 @jit(inline="always")
-def stepped(learnt, v, s, kind, otherwise, out):
+def stepped(steps, code, fixed, spare, there, common, times, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 
     Steps out of the range of numbers do not count. If none is left, the value is `otherwise`. Where states are
@@ -259,22 +259,24 @@ def stepped(learnt, v, s, kind, otherwise, out):
     count as staying.
     """
     total, value, stayed = 0.0, 0.0, 0.0
-    there, spare = learnt.scalars[THERE] + 1.0, learnt.steps.scalars[SPARE]
-    there /= there + learnt.scalars[NOT_THERE] + 1.0
-    if learnt.steps.code[s] >= 0:
+    if code >= 0:
         for k in range(COMMON):
-            times = float(learnt.times[kind, k])
-            if times == 0:  # so are all that follow
+            number = float(times[kind, k])
+            if number == 0:  # so are all that follow
                 break
-            t = state_after(learnt.steps, s, learnt.common[kind, k])
+            if fixed > 0:  # as `state_after` does
+                t = (code + common[kind, k]) & CODES
+                t = t if t < fixed else -1
+            else:
+                t = state_after(steps, s, common[kind, k])
             if t == spare:
-                times *= there
+                number *= there
             if t >= 0:
-                total += times
+                total += number
                 if t == s or v[t] >= DEAD:
-                    stayed += times
+                    stayed += number
                 else:
-                    value += times * v[t]
+                    value += number * v[t]
     out[0] = value / total if total > 0 else otherwise
     out[1] = stayed / total if total > 0 else 0.0
 
@@ -287,27 +289,35 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, 
     of successors that are popular, known and unknown. A successor without a value (DEAD) counts as staying.
     Not `anywhere`: rows count only if they may lead to a state near by that has a value.
     """
-    near = nearby(learnt, counts, layout, v, s)
-    stepped(learnt, v, s, len(learnt.new), means[0], any_step)
+    # arrays by names of their own: each access to a tuple of arrays costs a count of references
+    ptr, action, enabled, certain = layout.ptr, layout.action, layout.enabled, layout.certain
+    visits, start, length, succ, number = counts.visits, counts.start, counts.length, counts.succ, counts.number
+    steps, common, times, concentration = learnt.steps, learnt.common, learnt.times, learnt.concentration
+    code, fixed, spare = steps.code[s], steps.scalars[FIXED], steps.scalars[SPARE]
+    there = learnt.scalars[THERE] + 1.0
+    there /= there + learnt.scalars[NOT_THERE] + 1.0
+    learns = not layout.terminal[s]
+    near = nearby(learnt.head, learnt.before, learnt.next, ptr, start, length, succ, v, s)
+    stepped(steps, code, fixed, spare, there, common, times, v, s, len(learnt.new), means[0], any_step)
     beyond = parts[POPULAR] * means[0] + parts[KNOWN] * means[1] + parts[UNKNOWN] * means[2]
     value, best = DEAD, -1
-    for row in range(layout.ptr[s], layout.ptr[s + 1]):
-        if not layout.enabled[row]:
+    for row in range(ptr[s], ptr[s + 1]):
+        if not enabled[row]:
             continue
-        if layout.certain[row]:
+        if certain[row]:
             total, stays, rest = 1.0, 1.0 if v[reset] >= DEAD else 0.0, v[reset]
             leads = 1.0
         else:
-            total, stays, rest = float(counts.visits[row]), 0.0, 0.0
-            for j in range(counts.start[row], counts.start[row] + counts.length[row]):
-                if counts.succ[j] == s or v[counts.succ[j]] >= DEAD:
-                    stays += counts.number[j]
+            total, stays, rest = float(visits[row]), 0.0, 0.0
+            for j in range(start[row], start[row] + length[row]):
+                if succ[j] == s or v[succ[j]] >= DEAD:
+                    stays += number[j]
                 else:
-                    rest += counts.number[j] * v[counts.succ[j]]
+                    rest += number[j] * v[succ[j]]
             leads = total - stays
-            if not layout.terminal[s]:
-                c = learnt.concentration[layout.action[row]] if total > 0 else 1.0
-                stepped(learnt, v, s, layout.action[row], means[0], step)
+            if learns:
+                c = concentration[action[row]] if total > 0 else 1.0
+                stepped(steps, code, fixed, spare, there, common, times, v, s, action[row], means[0], step)
                 base = beyond + parts[ANY_STEP] * any_step[0] + parts[STEP] * step[0]
                 kept = parts[SELF] + parts[ANY_STEP] * any_step[1] + parts[STEP] * step[1]
                 if near < DEAD:

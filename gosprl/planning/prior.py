@@ -50,6 +50,7 @@ UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
 BEGIN, TRUSTED = 0.5, 1.0  # weights at the beginning: of an expert; of those that know steps
 PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; the concentration without data
 ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
+BATCH = 4096  # rows learnt from at once: the table of steps has room for all that they may have
 SHARE = 500  # with S states, all of them are looked at once in S / SHARE plans
 FARTHEST = 16  # a region's radius is at most so many times the distance of the nearest goal
 
@@ -116,11 +117,13 @@ class Prior:
         """Learn from what happened since the last call; not `judging`: weights stay what they are."""
         from gosprl._kernels import prior
 
-        rows = self._model.changed(self._mark)
+        rows, layout = self._model.changed(self._mark), self._layout()
         self._mark = self._model.mark()
         self._place_states()
-        self._make_room(rows)
-        prior.learn(self._learnt, self._model.counts, self._layout(), rows, judging, self._chance)
+        for end in range(len(rows), 0, -BATCH):  # the last ones changed first
+            part = rows[max(end - BATCH, 0) : end]
+            self._make_room(part)
+            prior.learn(self._learnt, self._model.counts, layout, part, judging, self._chance)
         prior.concentrate(self._learnt, ROUNDS, PSEUDO, FIRST)
 
     def _place_states(self) -> None:
