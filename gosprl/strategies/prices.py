@@ -12,9 +12,11 @@ numbers. Both matter while counts are small. So:
 2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
 
-With more than FLUID_STATES states the program is solved approximately (`gosprl.planning.approximate`). Each solution
-may visit WORK entries of the program for each step since the last one, and is not used if its gap is large. With
-unknown dynamics that did not pay in trials, so it has to be asked for.
+With known dynamics, the last few goals are priced by the tours through them (`gosprl.planning.tours`).
+
+With more than FLUID_STATES states there are no tours, and the program is solved approximately
+(`gosprl.planning.approximate`). Each solution may visit WORK entries of the program for each step since the last one,
+and is not used if its gap is large. With unknown dynamics that did not pay in trials, so it has to be asked for.
 """
 
 import warnings
@@ -31,6 +33,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning import approximate
 from gosprl.planning.fluid import Flow, solve, solve_model
+from gosprl.planning.tours import Tours
 
 FLUID_STATES = 500
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `at`
@@ -66,6 +69,7 @@ class Prices:
         self._solved = 0  # time at which the program was last solved
         self._potential: NDArray[np.float64] | None = None
         self._basis: Any = None
+        self._tours = None if dynamics is None or self._many else Tours(model, need, dynamics)
 
     @property
     def _many(self) -> bool:
@@ -94,6 +98,8 @@ class Prices:
         """
         if not self.used:
             return None
+        if self._tours is not None and (prices := self._tours.prices()) is not None:
+            return prices
         missing = float(self._need.missing)
         if t >= self._again or missing > self._missing:
             self._solve_again(s, t, unseen, missing)

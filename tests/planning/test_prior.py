@@ -11,7 +11,8 @@ from priors import CHAIN, learnt_from, planned
 from test_conformance import bits
 
 import gosprl
-from gosprl._kernels import ANY_STEP, EXPERTS, SELF, STEP, UNKNOWN, first_of
+from gosprl._kernels import ANY_STEP, EXPERTS, FOUND_GOALS, SELF, STEP, UNKNOWN, first_of
+from gosprl._kernels.prior import OWN, SHARED, STAYS
 from gosprl.collecting import collector as collecting
 from gosprl.envs import make
 from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
@@ -65,27 +66,56 @@ def test_weights_of_two_new_successors_by_hand():
 
 
 def test_concentrations_are_those_that_expect_what_came():
-    """Action 0 brings a new successor at every other visit of state 0, action 1 never does."""
+    """Action 0 brings a new successor at every other visit of state 0, action 1 never does and only stays."""
     rng = np.random.default_rng(0)
     transitions = [(s, 1, s) for s in range(CHAIN) for _ in range(30)]
-    transitions += [(0, 0, t) for t in range(CHAIN) for _ in range(2)]
+    transitions += [(0, 0, t) for t in range(1, CHAIN) for _ in range(2)]
     prior = learnt_from([transitions[i] for i in rng.permutation(len(transitions))])
     for _ in range(200):  # each update improves them
         prior.update()
-    visits = (np.arange(1, 24), np.tile(np.arange(1, 30), CHAIN))  # before each repeated visit of action 0, and 1
+    # before each repeated visit of action 0, whose row has its own successors, and of action 1
+    visits = (np.arange(1, 22), np.tile(np.arange(1, 30), CHAIN))
+    factor = prior._learnt.factor[[OWN, STAYS]]
 
     def expected(action, c):
-        return np.sum(1 / (visits[action] + c))
+        return factor[action] * np.sum(1 / (visits[action] + factor[action] * c))
 
     together = prior._learnt.concentration[-1]
-    new = CHAIN - 1
+    new = CHAIN - 2
     assert together == pytest.approx(
         (new + PSEUDO * FIRST) / (expected(0, together) + expected(1, together) + PSEUDO), rel=0.02
     )
     for action, number in ((0, new), (1, 0)):
         c = prior.concentration[action]
         assert c == pytest.approx((number + PSEUDO) / (expected(action, c) + PSEUDO / together), rel=0.02)
+        came = (number + PSEUDO) / (c * expected(action, c) / factor[action] + PSEUDO)
+        assert factor[action] == pytest.approx(came, rel=0.02)
     assert prior.concentration[0] > 5 * prior.concentration[1]
+    assert prior._learnt.factor[SHARED] == pytest.approx(1)
+
+
+def test_rows_are_of_the_kind_that_their_successors_say():
+    """Two actions that lead to the same state share it, until one of them leads elsewhere."""
+    prior = learnt_from([(0, 0, 1), (0, 1, 1), (1, 0, 1), (2, 0, 3), (3, 0, 3), (3, 1, 4)])
+    kind = prior._learnt.kind.reshape(CHAIN, 2)
+    assert kind[:4].tolist() == [[SHARED, SHARED], [STAYS, OWN], [OWN, OWN], [STAYS, OWN]]
+    prior._model.update(0, 1, 2)
+    prior.update()
+    assert kind[0].tolist() == [SHARED, OWN]
+    assert prior._learnt.new[:, SHARED].tolist() == [0, 1]  # it was shared before it was repeated
+
+
+def test_a_prior_leads_to_goals_that_were_seen_if_other_actions_explain_repeated_rows():
+    """A tree whose actions slip to the other child: numbers explain little of what is new, other actions a lot."""
+    rng, model = np.random.default_rng(0), gosprl.EmpiricalModel(31, 2)
+    prior = Prior(model)
+    for _, s, a in np.ndindex(6, 15, 2):
+        model.update(s, a, 2 * s + 1 + int(rng.integers(2)))
+        prior.update()
+    assert prior.weights[[STEP, ANY_STEP]].sum() < EARNED
+    assert prior.leads()
+    prior._seen[FOUND_GOALS] = 0
+    assert not prior.leads()
 
 
 def test_buckets_cover_all_numbers_of_visits():
@@ -98,7 +128,7 @@ def test_the_order_of_learning_at_once_or_step_by_step_leaves_the_same_structure
     rng = np.random.default_rng(3)
     transitions = rng.integers((CHAIN, 2, CHAIN), size=(200, 3)).tolist()
     one, other = (learnt_from(transitions, each) for each in (True, False))
-    for name in ("taken", "visited", "found", "into", "total", "new", "repeats", "scalars"):
+    for name in ("taken", "visited", "found", "into", "total", "kind", "scalars"):
         np.testing.assert_array_equal(getattr(one._learnt, name), getattr(other._learnt, name))
     assert steps_of(one) == steps_of(other)
     by_hand = Counter((a, (t - s) % 2**62) for s, a, t in set(map(tuple, transitions)))
@@ -185,7 +215,7 @@ def test_a_prior_is_remembered():
     one, two = Prior(prior._model), Prior(prior._model)
     one.recall(prior.remember())
     two.recall(one.remember())
-    for name in ("weight", "concentration", "taken", "into", "repeats"):
+    for name in ("weight", "again", "concentration", "factor", "taken", "into", "kind", "new", "repeats"):
         np.testing.assert_array_equal(getattr(prior._learnt, name), getattr(one._learnt, name))
     assert steps_of(prior) == steps_of(one)
     plans = [planned(each, np.arange(CHAIN) == 4, optimism=0.5) for each in (one, two)]
