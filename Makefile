@@ -67,6 +67,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.near_limit
 	$(BIN)/python -m evidence.few_samples
 	$(BIN)/python -m evidence.knowledge
+	$(BIN)/python -m evidence.tours
 	$(BIN)/python -m evidence.size
 	$(BIN)/python -m evidence.coordinates
 	$(BIN)/python -m evidence.price

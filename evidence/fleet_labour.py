@@ -183,7 +183,9 @@ def river(runs):
         ratio, low, high = ratio_interval(alone[:, 1], makespan)
         over = "{:.2f} ± {:.2f}".format(*mean_and_interval(steps / limit))
         time_taken = "{:.0f} ± {:.0f}".format(*mean_and_interval(makespan))
-        lines.append(f"| {K} | {over} | {time_taken} | {floor:.0f} ± {half:.0f} | {ratio:.1f} ({low:.1f} to {high:.1f}) |")
+        lines.append(
+            f"| {K} | {over} | {time_taken} | {floor:.0f} ± {half:.0f} | {ratio:.1f} ({low:.1f} to {high:.1f}) |"
+        )
         print(lines[-1], flush=True)
     return lines
 

@@ -17,12 +17,14 @@ BUCKETS, EXACT = 96, 20  # of numbers of visits: see `first_of`
 STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
 UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
+OTHER, ALONE, SHARED, STAYS, KINDS = range(5)  # of rows, by their successors: see `kind_of`
 
 
 class Learnt(NamedTuple):
     """What is known of new successors: S states, R rows, A actions."""
 
     weight: NDArray[np.float64]  # [EXPERTS] number of new successors that each one explains
+    again: NDArray[np.float64]  # [EXPERTS] the same of those that came at a second or later visit
     taken: NDArray[np.int64]  # [R] successors of the row that were learnt from
     visited: NDArray[np.int64]  # [R] visits that were learnt from
     found: NDArray[np.bool_]  # [S] whether a row led to the state, or from there
@@ -34,9 +36,11 @@ class Learnt(NamedTuple):
     common: NDArray[np.int64]  # [A + 1, COMMON] the most frequent steps
     times: NDArray[np.int64]  # [A + 1, COMMON] how often they were made; 0: no step
     total: NDArray[np.int64]  # [A + 1] number of steps
-    new: NDArray[np.float64]  # [A] successors that were new at a second or later visit
-    repeats: NDArray[np.float64]  # [A, BUCKETS] visits, by the number of earlier visits
+    kind: NDArray[np.int64]  # [R] of the row
+    new: NDArray[np.float64]  # [A, KINDS] successors that were new at a second or later visit
+    repeats: NDArray[np.float64]  # [A, KINDS, BUCKETS] visits, by the number of earlier visits
     concentration: NDArray[np.float64]  # [A + 1] c of each action; last: of all together
+    factor: NDArray[np.float64]  # [KINDS] what c is multiplied by in rows of a kind
     scalars: NDArray[np.int64]  # [5] STATES that a row led to, EVENTS (new successors), PLACES in use; see `note_there`
 
 
@@ -161,20 +165,42 @@ def note_there(learnt, s, a, t):
 
 
 @jit
-def credit(learnt, chance):
-    """Divide a new successor among the experts, by weight and chance."""
-    total = 0.0
+def credit(learnt, again, pseudo, chance):
+    """Divide a new successor among the experts, by weight and chance; `again`: it came at a second or later visit.
+
+    The weights of the latter begin as `pseudo` events that are divided like all others.
+    """
+    total, total_again, events = 0.0, 0.0, 0.0
+    for k in range(EXPERTS):
+        events += learnt.weight[k]
     for k in range(EXPERTS):
         total += learnt.weight[k] * chance[k]
+        total_again += (learnt.again[k] + pseudo * learnt.weight[k] / events) * chance[k]
     if total > 0:
         for k in range(EXPERTS):
-            chance[k] = learnt.weight[k] * chance[k] / total
-        for k in range(EXPERTS):
-            learnt.weight[k] += chance[k]
+            if again:
+                learnt.again[k] += (learnt.again[k] + pseudo * learnt.weight[k] / events) * chance[k] / total_again
+            learnt.weight[k] += learnt.weight[k] * chance[k] / total
 
 
 @jit
-def learn(learnt, counts, layout, rows, judging, chance):
+def kind_of(learnt, counts, layout, row):
+    """Return the kind of a row with one successor: STAYS, SHARED with another row of its state, ALONE; or OTHER."""
+    if learnt.taken[row] != 1:
+        return OTHER
+    s, t = layout.state[row], counts.succ[counts.start[row]]
+    if t == s:
+        return STAYS
+    for other in range(layout.ptr[s], layout.ptr[s + 1]):
+        if other != row:
+            for j in range(counts.start[other], counts.start[other] + learnt.taken[other]):
+                if counts.succ[j] == t:
+                    return SHARED
+    return ALONE
+
+
+@jit
+def learn(learnt, counts, layout, rows, judging, pseudo, chance):
     """Learn from what is new in `rows`, which were changed last to first; `judging`: experts are credited."""
     code, A = learnt.steps.code, len(learnt.new)
     for i in range(len(rows) - 1, -1, -1):
@@ -182,11 +208,12 @@ def learn(learnt, counts, layout, rows, judging, chance):
         s, a = layout.state[row], layout.action[row]
         if layout.terminal[s] or layout.certain[row]:
             continue
+        kind, before = learnt.kind[row], learnt.taken[row]
         for j in range(counts.start[row] + learnt.taken[row], counts.start[row] + counts.length[row]):
             t = counts.succ[j]
             if judging:
                 judge(learnt, counts, layout, row, t, chance)
-                credit(learnt, chance)
+                credit(learnt, learnt.taken[row] > 0, pseudo, chance)
                 if learnt.taken[row] == 0 and code[s] >= 0 and learnt.steps.scalars[FIXED] == 0:
                     note_there(learnt, s, a, t)
             if code[s] >= 0 and code[t] >= 0:
@@ -200,10 +227,13 @@ def learn(learnt, counts, layout, rows, judging, chance):
             if t != s:
                 note_before(learnt, s, t)
             if learnt.taken[row] > 0:
-                learnt.new[a] += 1
+                learnt.new[a, kind] += 1
             learnt.taken[row] += 1
-        note_visits(learnt.repeats[a], max(learnt.visited[row], 1), counts.visits[row])
+        note_visits(learnt.repeats[a, kind], max(learnt.visited[row], 1), counts.visits[row])
         learnt.visited[row] = counts.visits[row]
+        if learnt.taken[row] > before:
+            for other in range(layout.ptr[s], layout.ptr[s + 1]):
+                learnt.kind[other] = kind_of(learnt, counts, layout, other)
 
 
 @jit
@@ -220,19 +250,31 @@ def expected_new(repeats, c):
 def concentrate(learnt, rounds, pseudo, first):
     """Improve the concentrations: c times `expected_new` is the number of new successors.
 
-    All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all.
+    All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all,
+    each kind of row with one successor as many at those of the actions.
     """
-    c, A = learnt.concentration, len(learnt.new)
+    c, A, f = learnt.concentration, len(learnt.new), learnt.factor
     for _ in range(rounds):
         new, expected = pseudo * first, pseudo
         for a in range(A):
-            new += learnt.new[a]
-            expected += expected_new(learnt.repeats[a], c[A])
+            for k in range(KINDS):
+                new += learnt.new[a, k]
+                expected += expected_new(learnt.repeats[a, k], c[A])
         c[A] = min(max(new / expected, LEAST_C), LARGEST_C)
     for a in range(A):
         for _ in range(rounds):
-            expected = expected_new(learnt.repeats[a], c[a]) + pseudo / c[A]
-            c[a] = min(max((learnt.new[a] + pseudo) / expected, LEAST_C), LARGEST_C)
+            new, expected = pseudo, pseudo / c[A]
+            for k in range(KINDS):
+                new += learnt.new[a, k]
+                expected += expected_new(learnt.repeats[a, k], c[a])
+            c[a] = min(max(new / expected, LEAST_C), LARGEST_C)
+    for k in range(OTHER + 1, KINDS):
+        for _ in range(rounds):
+            new, expected = pseudo, pseudo
+            for a in range(A):
+                new += learnt.new[a, k]
+                expected += c[a] * expected_new(learnt.repeats[a, k], f[k] * c[a])
+            f[k] = new / expected
 
 
 @jit(inline="always")
@@ -293,6 +335,7 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, 
     ptr, action, enabled, certain = layout.ptr, layout.action, layout.enabled, layout.certain
     visits, start, length, succ, number = counts.visits, counts.start, counts.length, counts.succ, counts.number
     steps, common, times, concentration = learnt.steps, learnt.common, learnt.times, learnt.concentration
+    kind, factor = learnt.kind, learnt.factor
     code, fixed, spare = steps.code[s], steps.scalars[FIXED], steps.scalars[SPARE]
     there = learnt.scalars[THERE] + 1.0
     there /= there + learnt.scalars[NOT_THERE] + 1.0
@@ -316,7 +359,7 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, 
                     rest += number[j] * v[succ[j]]
             leads = total - stays
             if learns:
-                c = concentration[action[row]] if total > 0 else 1.0
+                c = concentration[action[row]] * factor[kind[row]] if total > 0 else 1.0
                 stepped(steps, code, fixed, spare, there, common, times, v, s, action[row], means[0], step)
                 base = beyond + parts[ANY_STEP] * any_step[0] + parts[STEP] * step[0]
                 kept = parts[SELF] + parts[ANY_STEP] * any_step[1] + parts[STEP] * step[1]

@@ -13,6 +13,9 @@ numbers. Both matter while counts are small. So:
 2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
 
+With known dynamics, the last few goals of one walk are priced by the tours through them (`gosprl.planning.tours`), if
+there are at most FLUID_STATES states.
+
 A program is solved exactly if it is small: FLUID_STATES states, or CHOICES choices in at most FORCED states. A choice
 is a pair beyond the first one of its state. The solver removes states without a choice, so these cost little, and the
 first-order method takes longest to send prices along them. Larger programs are solved approximately
@@ -34,6 +37,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning import approximate
 from gosprl.planning.fluid import Flow, solve, solve_model
+from gosprl.planning.tours import Tours
 
 FLUID_STATES = 500
 CHOICES, FORCED = 1_500, 2_000  # 500 states with four actions have as many choices
@@ -73,6 +77,8 @@ class Prices:
         self._solved = 0  # time at which the program was last solved
         self._potential: NDArray[np.float64] | None = None
         self._basis: Any = None
+        few = model.rows.num_states <= FLUID_STATES
+        self._tours = Tours(model, need, dynamics) if dynamics is not None and few else None
 
     @property
     def _is_large(self) -> bool:
@@ -113,6 +119,8 @@ class Prices:
         """
         if not self.used:
             return None
+        if self._tours is not None and len(self.walkers) < 2 and (prices := self._tours.prices()) is not None:
+            return prices
         missing = float(self._need.missing)
         if t >= self._again or missing > self._missing:
             self._solve_again(s, t, unseen, missing)
