@@ -9,7 +9,7 @@ numbers. Both matter while counts are small. So:
 
 1. With unknown dynamics there are no prices before some needed samples were collected, on average over all pairs of
    needed states: 1, but 6 where the successors are known. There, wider sets without prices are better for longer.
-   Where states are discovered, all pairs count that there is room for.
+   Where states are discovered, all pairs count that are known or that there is room for.
 2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
 
@@ -104,7 +104,7 @@ class Prices:
     def _needed_pairs(self) -> int:
         """Return the number of pairs of states that something is needed of."""
         model, need, state = self._model, self._need, self._model.rows.state
-        if model.growing:
+        if model.growing or need.requirement.of_discovered:
             return int(np.count_nonzero(model.enabled))
         needed = need.state > 0
         needed[state[need.pair > 0]] = True
