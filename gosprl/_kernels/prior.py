@@ -17,7 +17,7 @@ BUCKETS, EXACT = 96, 20  # of numbers of visits: see `first_of`
 STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
 UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
-OWN, SHARED, STAYS, KINDS = range(4)  # of rows that were taken, by their successors: see `kind_of`
+OTHER, ALONE, SHARED, STAYS, KINDS = range(5)  # of rows, by their successors: see `kind_of`
 
 
 class Learnt(NamedTuple):
@@ -185,21 +185,18 @@ def credit(learnt, again, pseudo, chance):
 
 @jit
 def kind_of(learnt, counts, layout, row):
-    """Return the kind of a row: it only STAYS; other rows of its state SHARED its successors; or it has its OWN."""
-    s, stays = layout.state[row], learnt.taken[row] > 0
-    for j in range(counts.start[row], counts.start[row] + learnt.taken[row]):
-        stays = stays and counts.succ[j] == s
-    if stays or learnt.taken[row] == 0:
-        return STAYS if stays else OWN
-    for j in range(counts.start[row], counts.start[row] + learnt.taken[row]):
-        shared = counts.succ[j] == s
-        for other in range(layout.ptr[s], layout.ptr[s + 1]):
-            if other != row and not shared:
-                for i in range(counts.start[other], counts.start[other] + learnt.taken[other]):
-                    shared = shared or counts.succ[i] == counts.succ[j]
-        if not shared:
-            return OWN
-    return SHARED
+    """Return the kind of a row with one successor: STAYS, SHARED with another row of its state, ALONE; or OTHER."""
+    if learnt.taken[row] != 1:
+        return OTHER
+    s, t = layout.state[row], counts.succ[counts.start[row]]
+    if t == s:
+        return STAYS
+    for other in range(layout.ptr[s], layout.ptr[s + 1]):
+        if other != row:
+            for j in range(counts.start[other], counts.start[other] + learnt.taken[other]):
+                if counts.succ[j] == t:
+                    return SHARED
+    return ALONE
 
 
 @jit
@@ -254,7 +251,7 @@ def concentrate(learnt, rounds, pseudo, first):
     """Improve the concentrations: c times `expected_new` is the number of new successors.
 
     All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all,
-    each kind of row as many at that of its action.
+    each kind of row with one successor as many at those of the actions.
     """
     c, A, f = learnt.concentration, len(learnt.new), learnt.factor
     for _ in range(rounds):
@@ -262,16 +259,16 @@ def concentrate(learnt, rounds, pseudo, first):
         for a in range(A):
             for k in range(KINDS):
                 new += learnt.new[a, k]
-                expected += f[k] * expected_new(learnt.repeats[a, k], f[k] * c[A])
+                expected += expected_new(learnt.repeats[a, k], c[A])
         c[A] = min(max(new / expected, LEAST_C), LARGEST_C)
     for a in range(A):
         for _ in range(rounds):
             new, expected = pseudo, pseudo / c[A]
             for k in range(KINDS):
                 new += learnt.new[a, k]
-                expected += f[k] * expected_new(learnt.repeats[a, k], f[k] * c[a])
+                expected += expected_new(learnt.repeats[a, k], c[a])
             c[a] = min(max(new / expected, LEAST_C), LARGEST_C)
-    for k in range(KINDS):
+    for k in range(OTHER + 1, KINDS):
         for _ in range(rounds):
             new, expected = pseudo, pseudo
             for a in range(A):

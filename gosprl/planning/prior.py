@@ -6,9 +6,9 @@ A row (s, a) with N visits and counts C is expected to behave as
 
 The concentration c_a says how often a repeated row leads to a new successor: a visit after n others does with
 probability c_a / (n + c_a). It is chosen so that as many new successors were to be expected as came. Actions that never
-brought any get a small one, so plans do not test them again. It is multiplied by a factor for the kind of the row,
-which is learnt in the same way: the row has a successor of its own, shares all of them with other actions of its state
-(of two actions that lead to the same state, one may have slipped), or has only stayed.
+brought any get a small one, so plans do not test them again. In rows that have shown one successor so far, it is
+multiplied by a factor for their kind, learnt in the same way: the row has only stayed, another action of the state led
+to the same successor (one of the two may have slipped), or no other did.
 
 The base says where the new successor is. It is a mixture of experts: the state itself; successors of its other actions;
 its predecessors; a step s' - s that this action, or any action, often makes; a state that many rows lead to; any known

@@ -12,7 +12,7 @@ from test_conformance import bits
 
 import gosprl
 from gosprl._kernels import ANY_STEP, EXPERTS, FOUND_GOALS, SELF, STEP, UNKNOWN, first_of
-from gosprl._kernels.prior import OWN, SHARED, STAYS
+from gosprl._kernels.prior import ALONE, OTHER, SHARED, STAYS
 from gosprl.collecting import collector as collecting
 from gosprl.envs import make
 from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
@@ -66,43 +66,53 @@ def test_weights_of_two_new_successors_by_hand():
 
 
 def test_concentrations_are_those_that_expect_what_came():
-    """Action 0 brings a new successor at every other visit of state 0, action 1 never does and only stays."""
+    """Action 0 brings a new successor at every other visit of state 0, action 1 never does."""
     rng = np.random.default_rng(0)
     transitions = [(s, 1, s) for s in range(CHAIN) for _ in range(30)]
-    transitions += [(0, 0, t) for t in range(1, CHAIN) for _ in range(2)]
+    transitions += [(0, 0, t) for t in range(CHAIN) for _ in range(2)]
     prior = learnt_from([transitions[i] for i in rng.permutation(len(transitions))])
     for _ in range(200):  # each update improves them
         prior.update()
-    # before each repeated visit of action 0, whose row has its own successors, and of action 1
-    visits = (np.arange(1, 22), np.tile(np.arange(1, 30), CHAIN))
-    factor = prior._learnt.factor[[OWN, STAYS]]
+    visits = (np.arange(1, 24), np.tile(np.arange(1, 30), CHAIN))  # before each repeated visit of action 0, and 1
 
     def expected(action, c):
-        return factor[action] * np.sum(1 / (visits[action] + factor[action] * c))
+        return np.sum(1 / (visits[action] + c))
 
     together = prior._learnt.concentration[-1]
-    new = CHAIN - 2
+    new = CHAIN - 1
     assert together == pytest.approx(
         (new + PSEUDO * FIRST) / (expected(0, together) + expected(1, together) + PSEUDO), rel=0.02
     )
     for action, number in ((0, new), (1, 0)):
         c = prior.concentration[action]
         assert c == pytest.approx((number + PSEUDO) / (expected(action, c) + PSEUDO / together), rel=0.02)
-        came = (number + PSEUDO) / (c * expected(action, c) / factor[action] + PSEUDO)
-        assert factor[action] == pytest.approx(came, rel=0.02)
     assert prior.concentration[0] > 5 * prior.concentration[1]
-    assert prior._learnt.factor[SHARED] == pytest.approx(1)
+
+
+def test_factors_are_those_that_expect_what_came():
+    """In states 0 to 5, two actions lead to the same state; repeated, one leads elsewhere. Other rows only stay."""
+    shared = [(s, a, s + 1) for s in range(6) for a in (0, 1)] + [(s, 1, s + 2) for s in range(6)]
+    prior = learnt_from(shared + [(s, 0, s) for s in range(6, CHAIN) for _ in range(3)])
+    for _ in range(200):
+        prior.update()
+    c, factor = prior.concentration, prior._learnt.factor
+    repeats = {SHARED: [(1, 1)] * 6, STAYS: [(0, n) for n in (1, 2)] * 6, ALONE: []}  # (action, visits before)
+    for kind, new in ((SHARED, 6), (STAYS, 0), (ALONE, 0)):
+        expected = sum(c[a] / (n + factor[kind] * c[a]) for a, n in repeats[kind])
+        assert factor[kind] == pytest.approx((new + PSEUDO) / (expected + PSEUDO), rel=0.02)
+    assert factor[SHARED] > 1 > factor[STAYS]
+    assert factor[OTHER] == 1
 
 
 def test_rows_are_of_the_kind_that_their_successors_say():
-    """Two actions that lead to the same state share it, until one of them leads elsewhere."""
+    """Two actions that lead to the same state share it; a row with two successors is of no such kind."""
     prior = learnt_from([(0, 0, 1), (0, 1, 1), (1, 0, 1), (2, 0, 3), (3, 0, 3), (3, 1, 4)])
     kind = prior._learnt.kind.reshape(CHAIN, 2)
-    assert kind[:4].tolist() == [[SHARED, SHARED], [STAYS, OWN], [OWN, OWN], [STAYS, OWN]]
+    assert kind[:4].tolist() == [[SHARED, SHARED], [STAYS, OTHER], [ALONE, OTHER], [STAYS, ALONE]]
     prior._model.update(0, 1, 2)
     prior.update()
-    assert kind[0].tolist() == [SHARED, OWN]
-    assert prior._learnt.new[:, SHARED].tolist() == [0, 1]  # it was shared before it was repeated
+    assert kind[0].tolist() == [SHARED, OTHER]
+    assert prior._learnt.new[:, SHARED].tolist() == [0, 1]  # of the kind that the row was when it was repeated
 
 
 def test_a_prior_leads_to_goals_that_were_seen_if_other_actions_explain_repeated_rows():
