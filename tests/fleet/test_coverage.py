@@ -5,6 +5,7 @@ probability below 1e-4 (7 failures of 12 runs or more); the twins fail in nearly
 """
 
 import pytest
+
 from evidence.fleet_coverage import RETRY, SETTINGS, SLOW_ONLY, run_fails
 
 RUNS, MOST = 12, 6
