@@ -22,11 +22,13 @@ class Paths:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._mdp: TabularMDP | None = None  # None: nothing is known, or every state can be reached
+        self._from: dict[int, NDArray[np.bool_]] = {}  # component -> [S] the states that can be reached from there
         self._seen: tuple[frozenset[int], int] = NEVER  # components of the walks and version of the need, at that time
         self._reachable = np.ones(record.model.rows.num_states, dtype=bool)  # [S] from that component
 
     def look_at(self, system: System) -> NDArray[np.int64] | None:
         """Take another system; its components [S], None if they are not known or there is only one."""
+        self._from.clear()
         self._mdp = None if system.ends else system.mdp  # a reset may lead anywhere
         if self._mdp is not None and not self._mdp.components().any():
             self._mdp = None
@@ -36,6 +38,16 @@ class Paths:
         """Ask again of all states: the walk begins elsewhere."""
         self._record.need.reconsider()
         self._seen = NEVER
+
+    def lead_nowhere(self, s: int) -> bool:
+        """Whether it is known that no path leads from s to a state that is needed."""
+        if self._mdp is None:
+            return False
+        label = int(self._mdp.components()[s])
+        if label not in self._from:
+            self._from[label] = self._mdp.reachable(s)
+        reachable = self._from[label]
+        return not np.any(self._record.need.unmet_items[: len(reachable)][reachable])
 
     def waive_unreachable(self, walkers: Sequence[int]) -> None:
         """Ask no more of states to which no path leads from where any walker is."""

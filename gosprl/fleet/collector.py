@@ -511,15 +511,21 @@ class FleetCollector(Collector):
         return None, -1
 
     def _waits(self, walk: Walk) -> bool:
-        """Whether a walker stays where it is: its trip is longer than `thrift`, and another one moves or is nearer."""
-        if self._thrift is None or walk.on_trip or len(self.walks) == 1:
+        """Whether a walker stays where it is: another one gets to what is missing, and this one does not, or later."""
+        s = walk.engine.state
+        assert s is not None
+        if len(self.walks) == 1:
+            return False
+        others = [other.engine.state for other in self.walks.values() if other.engine.state is not None]
+        if self._paths.lead_nowhere(s) and not all(map(self._paths.lead_nowhere, others)):
+            return True
+        if self._thrift is None or walk.on_trip:
             return False
         assert self.planner is not None
         steps = self.planner.expected_steps()
-        if steps is None or steps[walk.engine.state] <= self._thrift:
+        if steps is None or steps[s] <= self._thrift:
             return False
-        others = [other.engine.state for other in self.walks.values() if other.engine.state is not None]
-        return self._in_flight() or bool(np.min(steps[others]) < steps[walk.engine.state])
+        return self._in_flight() or bool(np.min(steps[others]) < steps[s])
 
     def _in_flight(self) -> bool:
         steps, resets = self._waited

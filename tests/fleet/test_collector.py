@@ -202,3 +202,19 @@ def test_thrift_saves_steps_and_takes_longer():
 def test_bad_options(option, value):
     with pytest.raises(gosprl.InputError, match=option):
         walked(RIVER, 1, 2, **{option: value})
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "gosprl"}, {"strategy": "gosprl", "dynamics": True}], ids=str)
+def test_a_walker_behind_a_one_way_door_waits_for_the_others(options):
+    """Most is needed of the states 0 and 1. Behind a door are 2 and 3: who is there can do nothing for the others."""
+    P = np.zeros((4, 2, 4))
+    P[0, 0, 0] = P[0, 1, 1] = P[1, 0, 0] = P[2, 0, 2] = P[2, 1, 3] = P[3, 0, 2] = P[3, 1, 3] = 1
+    P[1, 1, 1:3] = 0.5
+    mdp, need = gosprl.TabularMDP(P), np.array([[9, 9], [9, 0], [1, 1], [1, 1]])
+    options = options | ({"dynamics": mdp} if "dynamics" in options else {})
+    for seed in range(4):
+        collector, _ = walked(mdp, need, 3, seed=seed, simulation={"duration": exponential}, **options)
+        result = collector.result()
+        if not result.met:
+            assert result.stop == "unreachable"
+            assert all(walk.engine.state >= 2 for walk in collector.walks.values())

@@ -40,7 +40,7 @@ class Naive:
 
 
 def counts_of(model, row):
-    ptr, succ, number, _ = model.stored(np.array([row]))
+    _, succ, number, _ = model.stored(np.array([row]))
     return Counter({int(s): int(n) for s, n in zip(succ, number, strict=True) if n})
 
 
