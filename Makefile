@@ -53,17 +53,21 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/prior.py
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/applications.py
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
+	$(BIN)/python -m evidence.fleet_coverage
+	$(BIN)/python -m evidence.fleet_labour
 	$(BIN)/python -m evidence.lower_bounds
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics
 	$(BIN)/python -m evidence.near_limit
 	$(BIN)/python -m evidence.few_samples
 	$(BIN)/python -m evidence.knowledge
+	$(BIN)/python -m evidence.tours
 	$(BIN)/python -m evidence.size
 	$(BIN)/python -m evidence.coordinates
 	$(BIN)/python -m evidence.price

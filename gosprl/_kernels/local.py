@@ -217,7 +217,7 @@ def survey(learnt, counts, layout, unmet, missing, states, out):
             continue
         for row in range(layout.ptr[s], layout.ptr[s + 1]):
             if counts.visits[row] > 0 and layout.enabled[row]:
-                c = learnt.concentration[layout.action[row]]
+                c = learnt.concentration[layout.action[row]] * learnt.factor[learnt.kind[row]]
                 mass += c / (counts.visits[row] + c)
                 walked += 1
     out[ITEMS], out[SAMPLES], out[FOUND_GOALS] = items, samples, goals

@@ -17,12 +17,14 @@ BUCKETS, EXACT = 96, 20  # of numbers of visits: see `first_of`
 STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
 UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
+OTHER, ALONE, SHARED, STAYS, KINDS = range(5)  # of rows, by their successors: see `kind_of`
 
 
 class Learnt(NamedTuple):
     """What is known of new successors: S states, R rows, A actions."""
 
     weight: NDArray[np.float64]  # [EXPERTS] number of new successors that each one explains
+    again: NDArray[np.float64]  # [EXPERTS] the same of those that came at a second or later visit
     taken: NDArray[np.int64]  # [R] successors of the row that were learnt from
     visited: NDArray[np.int64]  # [R] visits that were learnt from
     found: NDArray[np.bool_]  # [S] whether a row led to the state, or from there
@@ -34,9 +36,11 @@ class Learnt(NamedTuple):
     common: NDArray[np.int64]  # [A + 1, COMMON] the most frequent steps
     times: NDArray[np.int64]  # [A + 1, COMMON] how often they were made; 0: no step
     total: NDArray[np.int64]  # [A + 1] number of steps
-    new: NDArray[np.float64]  # [A] successors that were new at a second or later visit
-    repeats: NDArray[np.float64]  # [A, BUCKETS] visits, by the number of earlier visits
+    kind: NDArray[np.int64]  # [R] of the row
+    new: NDArray[np.float64]  # [A, KINDS] successors that were new at a second or later visit
+    repeats: NDArray[np.float64]  # [A, KINDS, BUCKETS] visits, by the number of earlier visits
     concentration: NDArray[np.float64]  # [A + 1] c of each action; last: of all together
+    factor: NDArray[np.float64]  # [KINDS] what c is multiplied by in rows of a kind
     scalars: NDArray[np.int64]  # [5] STATES that a row led to, EVENTS (new successors), PLACES in use; see `note_there`
 
 
@@ -161,20 +165,42 @@ def note_there(learnt, s, a, t):
 
 
 @jit
-def credit(learnt, chance):
-    """Divide a new successor among the experts, by weight and chance."""
-    total = 0.0
+def credit(learnt, again, pseudo, chance):
+    """Divide a new successor among the experts, by weight and chance; `again`: it came at a second or later visit.
+
+    The weights of the latter begin as `pseudo` events that are divided like all others.
+    """
+    total, total_again, events = 0.0, 0.0, 0.0
+    for k in range(EXPERTS):
+        events += learnt.weight[k]
     for k in range(EXPERTS):
         total += learnt.weight[k] * chance[k]
+        total_again += (learnt.again[k] + pseudo * learnt.weight[k] / events) * chance[k]
     if total > 0:
         for k in range(EXPERTS):
-            chance[k] = learnt.weight[k] * chance[k] / total
-        for k in range(EXPERTS):
-            learnt.weight[k] += chance[k]
+            if again:
+                learnt.again[k] += (learnt.again[k] + pseudo * learnt.weight[k] / events) * chance[k] / total_again
+            learnt.weight[k] += learnt.weight[k] * chance[k] / total
 
 
 @jit
-def learn(learnt, counts, layout, rows, judging, chance):
+def kind_of(learnt, counts, layout, row):
+    """Return the kind of a row with one successor: STAYS, SHARED with another row of its state, ALONE; or OTHER."""
+    if learnt.taken[row] != 1:
+        return OTHER
+    s, t = layout.state[row], counts.succ[counts.start[row]]
+    if t == s:
+        return STAYS
+    for other in range(layout.ptr[s], layout.ptr[s + 1]):
+        if other != row:
+            for j in range(counts.start[other], counts.start[other] + learnt.taken[other]):
+                if counts.succ[j] == t:
+                    return SHARED
+    return ALONE
+
+
+@jit
+def learn(learnt, counts, layout, rows, judging, pseudo, chance):
     """Learn from what is new in `rows`, which were changed last to first; `judging`: experts are credited."""
     code, A = learnt.steps.code, len(learnt.new)
     for i in range(len(rows) - 1, -1, -1):
@@ -182,11 +208,12 @@ def learn(learnt, counts, layout, rows, judging, chance):
         s, a = layout.state[row], layout.action[row]
         if layout.terminal[s] or layout.certain[row]:
             continue
+        kind, before = learnt.kind[row], learnt.taken[row]
         for j in range(counts.start[row] + learnt.taken[row], counts.start[row] + counts.length[row]):
             t = counts.succ[j]
             if judging:
                 judge(learnt, counts, layout, row, t, chance)
-                credit(learnt, chance)
+                credit(learnt, learnt.taken[row] > 0, pseudo, chance)
                 if learnt.taken[row] == 0 and code[s] >= 0 and learnt.steps.scalars[FIXED] == 0:
                     note_there(learnt, s, a, t)
             if code[s] >= 0 and code[t] >= 0:
@@ -200,10 +227,13 @@ def learn(learnt, counts, layout, rows, judging, chance):
             if t != s:
                 note_before(learnt, s, t)
             if learnt.taken[row] > 0:
-                learnt.new[a] += 1
+                learnt.new[a, kind] += 1
             learnt.taken[row] += 1
-        note_visits(learnt.repeats[a], max(learnt.visited[row], 1), counts.visits[row])
+        note_visits(learnt.repeats[a, kind], max(learnt.visited[row], 1), counts.visits[row])
         learnt.visited[row] = counts.visits[row]
+        if learnt.taken[row] > before:
+            for other in range(layout.ptr[s], layout.ptr[s + 1]):
+                learnt.kind[other] = kind_of(learnt, counts, layout, other)
 
 
 @jit
@@ -220,38 +250,50 @@ def expected_new(repeats, c):
 def concentrate(learnt, rounds, pseudo, first):
     """Improve the concentrations: c times `expected_new` is the number of new successors.
 
-    All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all.
+    All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all,
+    each kind of row with one successor as many at those of the actions.
     """
-    c, A = learnt.concentration, len(learnt.new)
+    c, A, f = learnt.concentration, len(learnt.new), learnt.factor
     for _ in range(rounds):
         new, expected = pseudo * first, pseudo
         for a in range(A):
-            new += learnt.new[a]
-            expected += expected_new(learnt.repeats[a], c[A])
+            for k in range(KINDS):
+                new += learnt.new[a, k]
+                expected += expected_new(learnt.repeats[a, k], c[A])
         c[A] = min(max(new / expected, LEAST_C), LARGEST_C)
     for a in range(A):
         for _ in range(rounds):
-            expected = expected_new(learnt.repeats[a], c[a]) + pseudo / c[A]
-            c[a] = min(max((learnt.new[a] + pseudo) / expected, LEAST_C), LARGEST_C)
+            new, expected = pseudo, pseudo / c[A]
+            for k in range(KINDS):
+                new += learnt.new[a, k]
+                expected += expected_new(learnt.repeats[a, k], c[a])
+            c[a] = min(max(new / expected, LEAST_C), LARGEST_C)
+    for k in range(OTHER + 1, KINDS):
+        for _ in range(rounds):
+            new, expected = pseudo, pseudo
+            for a in range(A):
+                new += learnt.new[a, k]
+                expected += c[a] * expected_new(learnt.repeats[a, k], f[k] * c[a])
+            f[k] = new / expected
 
 
 @jit(inline="always")
-def nearby(learnt, counts, layout, v, s):
+def nearby(head, before, following, ptr, start, length, succ, v, s):
     """Return the least value among successors and predecessors of s; DEAD if none are known."""
     least = DEAD
-    for row in range(layout.ptr[s], layout.ptr[s + 1]):
-        for j in range(counts.start[row], counts.start[row] + counts.length[row]):
-            if counts.succ[j] != s:
-                least = min(least, v[counts.succ[j]])
-    at = learnt.head[s]
+    for row in range(ptr[s], ptr[s + 1]):
+        for j in range(start[row], start[row] + length[row]):
+            if succ[j] != s:
+                least = min(least, v[succ[j]])
+    at = head[s]
     while at >= 0:
-        least = min(least, v[learnt.before[at]])
-        at = learnt.next[at]
+        least = min(least, v[before[at]])
+        at = following[at]
     return least
 
 
 @jit(inline="always")
-def stepped(learnt, v, s, kind, otherwise, out):
+def stepped(steps, code, fixed, spare, there, common, times, v, s, kind, otherwise, out):
     """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
 
     Steps out of the range of numbers do not count. If none is left, the value is `otherwise`. Where states are
@@ -259,22 +301,24 @@ def stepped(learnt, v, s, kind, otherwise, out):
     count as staying.
     """
     total, value, stayed = 0.0, 0.0, 0.0
-    there, spare = learnt.scalars[THERE] + 1.0, learnt.steps.scalars[SPARE]
-    there /= there + learnt.scalars[NOT_THERE] + 1.0
-    if learnt.steps.code[s] >= 0:
+    if code >= 0:
         for k in range(COMMON):
-            times = float(learnt.times[kind, k])
-            if times == 0:  # so are all that follow
+            number = float(times[kind, k])
+            if number == 0:  # so are all that follow
                 break
-            t = state_after(learnt.steps, s, learnt.common[kind, k])
+            if fixed > 0:  # as `state_after` does
+                t = (code + common[kind, k]) & CODES
+                t = t if t < fixed else -1
+            else:
+                t = state_after(steps, s, common[kind, k])
             if t == spare:
-                times *= there
+                number *= there
             if t >= 0:
-                total += times
+                total += number
                 if t == s or v[t] >= DEAD:
-                    stayed += times
+                    stayed += number
                 else:
-                    value += times * v[t]
+                    value += number * v[t]
     out[0] = value / total if total > 0 else otherwise
     out[1] = stayed / total if total > 0 else 0.0
 
@@ -287,27 +331,36 @@ def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, 
     of successors that are popular, known and unknown. A successor without a value (DEAD) counts as staying.
     Not `anywhere`: rows count only if they may lead to a state near by that has a value.
     """
-    near = nearby(learnt, counts, layout, v, s)
-    stepped(learnt, v, s, len(learnt.new), means[0], any_step)
+    # arrays by names of their own: each access to a tuple of arrays costs a count of references
+    ptr, action, enabled, certain = layout.ptr, layout.action, layout.enabled, layout.certain
+    visits, start, length, succ, number = counts.visits, counts.start, counts.length, counts.succ, counts.number
+    steps, common, times, concentration = learnt.steps, learnt.common, learnt.times, learnt.concentration
+    kind, factor = learnt.kind, learnt.factor
+    code, fixed, spare = steps.code[s], steps.scalars[FIXED], steps.scalars[SPARE]
+    there = learnt.scalars[THERE] + 1.0
+    there /= there + learnt.scalars[NOT_THERE] + 1.0
+    learns = not layout.terminal[s]
+    near = nearby(learnt.head, learnt.before, learnt.next, ptr, start, length, succ, v, s)
+    stepped(steps, code, fixed, spare, there, common, times, v, s, len(learnt.new), means[0], any_step)
     beyond = parts[POPULAR] * means[0] + parts[KNOWN] * means[1] + parts[UNKNOWN] * means[2]
     value, best = DEAD, -1
-    for row in range(layout.ptr[s], layout.ptr[s + 1]):
-        if not layout.enabled[row]:
+    for row in range(ptr[s], ptr[s + 1]):
+        if not enabled[row]:
             continue
-        if layout.certain[row]:
+        if certain[row]:
             total, stays, rest = 1.0, 1.0 if v[reset] >= DEAD else 0.0, v[reset]
             leads = 1.0
         else:
-            total, stays, rest = float(counts.visits[row]), 0.0, 0.0
-            for j in range(counts.start[row], counts.start[row] + counts.length[row]):
-                if counts.succ[j] == s or v[counts.succ[j]] >= DEAD:
-                    stays += counts.number[j]
+            total, stays, rest = float(visits[row]), 0.0, 0.0
+            for j in range(start[row], start[row] + length[row]):
+                if succ[j] == s or v[succ[j]] >= DEAD:
+                    stays += number[j]
                 else:
-                    rest += counts.number[j] * v[counts.succ[j]]
+                    rest += number[j] * v[succ[j]]
             leads = total - stays
-            if not layout.terminal[s]:
-                c = learnt.concentration[layout.action[row]] if total > 0 else 1.0
-                stepped(learnt, v, s, layout.action[row], means[0], step)
+            if learns:
+                c = concentration[action[row]] * factor[kind[row]] if total > 0 else 1.0
+                stepped(steps, code, fixed, spare, there, common, times, v, s, action[row], means[0], step)
                 base = beyond + parts[ANY_STEP] * any_step[0] + parts[STEP] * step[0]
                 kept = parts[SELF] + parts[ANY_STEP] * any_step[1] + parts[STEP] * step[1]
                 if near < DEAD:

@@ -48,6 +48,7 @@ class Walk:
     since: float = 0.0  # time at which it was sent
     is_late: bool = False  # whether nobody counts on the answer any more
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
+    cut_off: bool = False  # whether its episode was cut off by its last step: it is reset in any case
     on_trip: bool = False  # whether its last step brought no needed sample
     is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
@@ -255,7 +256,7 @@ class FleetCollector(Collector):
             order = None if walk is None or walk.is_late else walk.order
             if walk is None or order is None or not isinstance(event, Report) or event.number != order.number:
                 out.append(event)
-            else:
+            elif event.number not in self._early:  # or it came twice
                 self._lateness.note(executor.now() - walk.since, of_reset=order.action == RESET)
                 self._early[event.number] = event
                 del self._waited[order.action == RESET][order.number]
@@ -368,7 +369,7 @@ class FleetCollector(Collector):
             self._begin_at(engine.state)
         else:
             engine.reset(key, report.actions)
-        record.returning, walk.cut, walk.is_new = None, False, False
+        record.returning, walk.cut, walk.cut_off, walk.is_new = None, False, False, False
 
     def _begin_at(self, s: int | None) -> None:
         """Let the run begin in s, unless it has begun."""
@@ -385,7 +386,7 @@ class FleetCollector(Collector):
         self.record.returning = None
         if cut_off:
             engine.break_off()
-            engine.state, walk.cut = None, True
+            engine.state, walk.cut, walk.cut_off = None, True, True
 
     def _report_late(self, walk: Walk, report: Report, key: Any) -> None:
         """Write what came late, and let the walker go on from there."""
@@ -489,7 +490,8 @@ class FleetCollector(Collector):
         engine, record, model = walk.engine, self.record, self._model
         reset_row = int(model.rows.ptr[model.states.reset]) if model.states.reset >= 0 else -1
         if engine.state is None:
-            return (None, -1) if self._start is not None and self._stops(last) else (RESET, reset_row)
+            goes_on = walk.cut_off or self._start is None or not self._stops(last)
+            return (RESET, reset_row) if goes_on else (None, -1)
         self.engine = engine
         while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
             self._attempts.end_if_used_up(engine)
@@ -504,6 +506,8 @@ class FleetCollector(Collector):
                 engine.quit_episode(row)
                 continue
             return int(model.rows.action[row]), row
+        if engine.attempt is not None and engine.at_reset:  # a reset is no step: it still belongs to the attempt
+            return RESET, reset_row
         return None, -1
 
     def _waits(self, walk: Walk) -> bool:

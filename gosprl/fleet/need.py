@@ -122,20 +122,27 @@ class FleetNeed(Need):
             return True
         return False
 
-    def land(self, row: int) -> None:
-        """Let one sample of a row be in flight no more, and show all that is needed of it; `hide` has to follow."""
+    def show(self, row: int, landed: bool) -> None:
+        """Show all that is needed of a row while one of its samples is counted; `hide` has to follow.
+
+        Parameters
+        ----------
+        landed
+            Whether the sample was in flight until now; otherwise it was given up before.
+        """
         s = int(self.ledger.row_state[row])
         self._show(row, s)
-        self.in_flight[row] -= 1
-        if s in self._of_state:
-            self._of_state[s][0] -= 1
+        if landed:
+            self.in_flight[row] -= 1
+            if s in self._of_state:
+                self._of_state[s][0] -= 1
         self._recount_quietly(s)
 
     def hide(self, row: int) -> None:
-        """Ask for as many samples less again as are in flight; call it when what has landed is counted."""
+        """Ask for as many samples less again as are in flight."""
         s = int(self.ledger.row_state[row])
         self._hide(row, s)
-        if not self.in_flight[row]:
+        if self.in_flight.get(row) == 0:
             del self.in_flight[row], self._asked[row]
         if s in self._of_state and not self._of_state[s][0]:
             del self._of_state[s]
@@ -144,18 +151,20 @@ class FleetNeed(Need):
         """Ask for one sample more of a row: one that was in flight is lost."""
         s = int(self.ledger.row_state[row])
         was = bool(self.unmet_items[s])
-        self.land(row)
+        self.show(row, landed=True)
         self.hide(row)
         if self.unmet_items[s] and not was:
             self.ledger.totals[VERSION] += 1  # planners have dropped this goal
 
     def _show(self, row: int, s: int) -> None:
-        self.ledger.pair[row] = self._asked[row]
+        if row in self._asked:
+            self.ledger.pair[row] = self._asked[row]
         if s in self._of_state:
             self.ledger.state[s] = self._of_state[s][1]
 
     def _hide(self, row: int, s: int) -> None:
-        self.ledger.pair[row] = max(0, self._asked[row] - self.in_flight[row])
+        if row in self._asked:
+            self.ledger.pair[row] = max(0, self._asked[row] - self.in_flight[row])
         if s in self._of_state:
             number, asked = self._of_state[s]
             self.ledger.state[s] = max(0, asked - number)

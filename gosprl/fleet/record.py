@@ -179,13 +179,11 @@ class FleetRecord(Record):
             self.returning = sample
             return
         landed = not sample.is_unknown
-        if landed:
-            self.in_flight -= sample.is_step
-            self.need.land(row)
+        self.in_flight -= sample.is_step and landed
+        self.need.show(row, landed)
         super()._note(row, s_next, reward)
         self.flush()
-        if landed:
-            self.need.hide(row)
+        self.need.hide(row)
         sample.outcome, sample.is_unknown = Result(s_next, reward), False
         if sample.place:
             self._count_committed(row, s_next, reward)

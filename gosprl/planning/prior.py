@@ -6,7 +6,9 @@ A row (s, a) with N visits and counts C is expected to behave as
 
 The concentration c_a says how often a repeated row leads to a new successor: a visit after n others does with
 probability c_a / (n + c_a). It is chosen so that as many new successors were to be expected as came. Actions that never
-brought any get a small one, so plans do not test them again.
+brought any get a small one, so plans do not test them again. In rows that have shown one successor so far, it is
+multiplied by a factor for their kind, learnt in the same way: the row has only stayed, another action of the state led
+to the same successor (one of the two may have slipped), or no other did.
 
 The base says where the new successor is. It is a mixture of experts: the state itself; successors of its other actions;
 its predecessors; a step s' - s that this action, or any action, often makes; a state that many rows lead to; any known
@@ -28,7 +30,9 @@ led out of the region. What a plan has to know of all states (the means above, m
 is looked at once in S / SHARE plans. So a plan takes time in proportion to its region, not to the states.
 
 The prior has to earn its use on every system (`leads`). Steps must explain a part of what was new, otherwise numbers
-of states mean nothing here. And the rows that a plan walks over must not be known well already.
+of states mean nothing here. Or a goal must be known to exist, and most successors that were new to a repeated row must
+have been those of other actions of its state: then the goal is looked for at the actions beside those that led there.
+And the rows that a plan walks over must not be known well already.
 """
 
 from collections.abc import Mapping
@@ -46,10 +50,12 @@ if TYPE_CHECKING:
     from gosprl.collecting.need import Need
 
 EARNED = 0.2  # part of the new successors that steps have to explain
+BESIDE = 0.5  # or, of those new to a repeated row, the part that other actions of the state have to explain
 UNSEEN = 0.03  # mean mass of unseen successors below which rows are known well
 BEGIN, TRUSTED = 0.5, 1.0  # weights at the beginning: of an expert; of those that know steps
 PSEUDO, FIRST = 4.0, 0.5  # events by which concentrations are drawn together; the concentration without data
 ROUNDS, SWEEPS, PRECISION = 3, 300, 1e-3
+BATCH = 4096  # rows learnt from at once: the table of steps has room for all that they may have
 SHARE = 500  # with S states, all of them are looked at once in S / SHARE plans
 FARTHEST = 16  # a region's radius is at most so many times the distance of the nearest goal
 
@@ -65,7 +71,7 @@ class Prior:
 
     def __init__(self, model: EmpiricalModel) -> None:
         from gosprl._kernels import DEAD, Around
-        from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, NEAR, STEP, Learnt
+        from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, KINDS, NEAR, STEP, Learnt
 
         S, R, A = model.rows.num_states, len(model.rows), model.num_actions
         weight = np.full(EXPERTS, BEGIN)
@@ -74,6 +80,7 @@ class Prior:
         self._has_steps = model.states.fixed > 0  # whether a state has a code
         self._learnt: Learnt = Learnt(
             weight=weight,
+            again=np.zeros(EXPERTS),
             taken=np.zeros(R, dtype=np.int64),
             visited=np.zeros(R, dtype=np.int64),
             found=np.zeros(S, dtype=bool),
@@ -85,9 +92,11 @@ class Prior:
             common=np.zeros((A + 1, COMMON), dtype=np.int64),
             times=np.zeros((A + 1, COMMON), dtype=np.int64),
             total=np.zeros(A + 1, dtype=np.int64),
-            new=np.zeros(A),
-            repeats=np.zeros((A, BUCKETS)),
+            kind=np.zeros(R, dtype=np.int64),
+            new=np.zeros((A, KINDS)),
+            repeats=np.zeros((A, KINDS, BUCKETS)),
             concentration=np.full(A + 1, FIRST),
+            factor=np.ones(KINDS),
             scalars=np.zeros(5, dtype=np.int64),
         )
         self._around = Around(
@@ -116,11 +125,13 @@ class Prior:
         """Learn from what happened since the last call; not `judging`: weights stay what they are."""
         from gosprl._kernels import prior
 
-        rows = self._model.changed(self._mark)
+        rows, layout = self._model.changed(self._mark), self._layout()
         self._mark = self._model.mark()
         self._place_states()
-        self._make_room(rows)
-        prior.learn(self._learnt, self._model.counts, self._layout(), rows, judging, self._chance)
+        for end in range(len(rows), 0, -BATCH):  # the last ones changed first
+            part = rows[max(end - BATCH, 0) : end]
+            self._make_room(part)
+            prior.learn(self._learnt, self._model.counts, layout, part, judging, PSEUDO, self._chance)
         prior.concentrate(self._learnt, ROUNDS, PSEUDO, FIRST)
 
     def _place_states(self) -> None:
@@ -168,7 +179,8 @@ class Prior:
 
     def unseen(self) -> NDArray[np.float64]:
         """Return the mass of unseen successors in each row, [R]; 1 before the first visit."""
-        N, c = self._model.visits, self._learnt.concentration[self._model.rows.action]
+        N, learnt = self._model.visits, self._learnt
+        c = learnt.concentration[self._model.rows.action] * learnt.factor[learnt.kind]
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
@@ -185,9 +197,12 @@ class Prior:
 
     def leads(self) -> bool:
         """Whether plans should be made with the prior."""
-        from gosprl._kernels import ANY_STEP, STEP, UNSEEN_MASS
+        from gosprl._kernels import ANY_STEP, FOUND_GOALS, STEP, UNSEEN_MASS
+        from gosprl._kernels.prior import SIBLING
 
+        again = self._learnt.again
         earned = self._has_steps and self.weights[[STEP, ANY_STEP]].sum() >= EARNED
+        earned = earned or (self._seen[FOUND_GOALS] > 0 and again[SIBLING] >= BESIDE * (again.sum() + PSEUDO))
         return bool(earned and self._seen[UNSEEN_MASS] >= UNSEEN)
 
     @property
@@ -263,12 +278,16 @@ class Prior:
         return around.policy, value
 
     def remember(self) -> dict[str, Any]:
-        """Return what the counts do not say: weights, whether states were where steps lead, concentrations."""
+        """Return what the counts do not say: weights, kinds of rows when they were taken, concentrations, and more."""
         from gosprl._kernels.prior import NOT_THERE, THERE
 
         learnt = self._learnt
         return {
             "weight": learnt.weight.tolist(),
+            "again": learnt.again.tolist(),
+            "factor": learnt.factor.tolist(),
+            "new": _entries(learnt.new),
+            "repeats": _entries(learnt.repeats),
             "there": learnt.scalars[[THERE, NOT_THERE]].tolist(),
             "concentration": learnt.concentration.tolist(),
             "plans": self.plans,
@@ -287,12 +306,22 @@ class Prior:
         """
         from gosprl._kernels.prior import NOT_THERE, THERE
 
-        self._learnt.weight[:] = memory["weight"]
+        self._learnt.weight[:], self._learnt.again[:] = memory["weight"], memory["again"]
         self._learnt.scalars[[THERE, NOT_THERE]] = memory["there"]
         self.update(judging=False)
+        for part, entries in ((self._learnt.new, memory["new"]), (self._learnt.repeats, memory["repeats"])):
+            part[:] = 0
+            for *index, number in entries:
+                part[tuple(map(int, index))] = number
         *each, together = memory["concentration"]
         self._learnt.concentration[: len(each)], self._learnt.concentration[-1] = each, together
+        self._learnt.factor[:] = memory["factor"]
         self.plans = memory["plans"]
+
+
+def _entries(part: NDArray[np.float64]) -> list[list[float]]:
+    """Return the entries of an array that are not 0, each as its indices and its value."""
+    return [[*index, float(part[tuple(index)])] for index in np.argwhere(part).tolist()]
 
 
 def _no_steps(model: EmpiricalModel) -> "Steps":

@@ -87,7 +87,8 @@ class Practical(Strategy):
     reach
         Give up each state whose optimistic distance, in unscaled sets of level delta, exceeds it.
     fluid
-        Whether to price goals by the fluid program; None: if there are at most 500 states, or the dynamics are known.
+        Whether to price goals by the fluid program; None: if that is small (`gosprl.strategies.prices`), or the
+        dynamics are known.
     prior
         Whether to plan with the learnt prior where it leads.
     """

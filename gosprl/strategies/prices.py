@@ -7,14 +7,20 @@ circulates far from the walk, the potential is constant, and the nearest goal is
 Prices are only as good as the model that they are computed with, and the program ignores that samples are whole
 numbers. Both matter while counts are small. So:
 
-1. With unknown dynamics there are no prices before some needed samples were collected, on average over all pairs: 1,
-   but 6 where the successors are known. There, wider sets without prices are better for longer.
+1. With unknown dynamics there are no prices before some needed samples were collected, on average over all pairs of
+   needed states: 1, but 6 where the successors are known. There, wider sets without prices are better for longer.
+   Where states are discovered, all pairs count that there is room for.
 2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
 
-With more than FLUID_STATES states the program is solved approximately (`gosprl.planning.approximate`). Each solution
-may visit WORK entries of the program for each step since the last one, and is not used if its gap is large. With
-unknown dynamics that did not pay in trials, so it has to be asked for.
+With known dynamics, the last few goals of one walk are priced by the tours through them (`gosprl.planning.tours`), if
+there are at most FLUID_STATES states.
+
+A program is solved exactly if it is small: FLUID_STATES states, or CHOICES choices in at most FORCED states. A choice
+is a pair beyond the first one of its state. The solver removes states without a choice, so these cost little, and the
+first-order method takes longest to send prices along them. Larger programs are solved approximately
+(`gosprl.planning.approximate`). Each solution may visit WORK entries of the program for each step since the last one,
+and is not used if its gap is large. With unknown dynamics that did not pay in trials, so it has to be asked for.
 """
 
 import warnings
@@ -31,8 +37,10 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning import approximate
 from gosprl.planning.fluid import Flow, solve, solve_model
+from gosprl.planning.tours import Tours
 
 FLUID_STATES = 500
+CHOICES, FORCED = 1_500, 2_000  # 500 states with four actions have as many choices
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `at`
 WORK = 20_000  # with many states: entries of the program that its solution may visit, per step of the walk
 TRUSTED = 0.1  # largest gap of a solution whose potential is used
@@ -49,7 +57,7 @@ class Prices:
     model, need
         Counts and missing samples, which change during the run.
     use
-        Whether there are any; None: if there are at most 500 states, or the dynamics are known.
+        Whether there are any; None: if the program is small, or the dynamics are known.
     dynamics
         The true dynamics, if they are known.
 
@@ -69,10 +77,15 @@ class Prices:
         self._solved = 0  # time at which the program was last solved
         self._potential: NDArray[np.float64] | None = None
         self._basis: Any = None
+        few = model.rows.num_states <= FLUID_STATES
+        self._tours = Tours(model, need, dynamics) if dynamics is not None and few else None
 
     @property
-    def _many(self) -> bool:
-        return self._model.rows.num_states > FLUID_STATES
+    def _is_large(self) -> bool:
+        """Whether the program is too large for an exact solution."""
+        rows = self._model.rows
+        S, choices = rows.num_states, len(rows) - rows.num_states
+        return S > FLUID_STATES and (choices > CHOICES or S > FORCED)
 
     def resize(self) -> None:
         """Forget the prices of fewer states."""
@@ -83,10 +96,19 @@ class Prices:
     def used(self) -> bool:
         """Whether goals have prices by now."""
         model, known = self._model, self._dynamics is not None
-        use = self._use if self._use is not None else known or not self._many
+        use = self._use if self._use is not None else known or not self._is_large
         if not use or known:
             return use
-        return self._need.collected >= COLLECTED[model.closed] * int(model.enabled.sum())
+        return self._need.collected >= COLLECTED[model.closed] * self._needed_pairs()
+
+    def _needed_pairs(self) -> int:
+        """Return the number of pairs of states that something is needed of."""
+        model, need, state = self._model, self._need, self._model.rows.state
+        if model.growing:
+            return int(np.count_nonzero(model.enabled))
+        needed = need.state > 0
+        needed[state[need.pair > 0]] = True
+        return int(np.count_nonzero(model.enabled & needed[state]))
 
     def at(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64] | None:
         """Return the price of each state [S] up to a constant, for a walk in s at time t; None if there are none.
@@ -97,6 +119,8 @@ class Prices:
         """
         if not self.used:
             return None
+        if self._tours is not None and len(self.walkers) < 2 and (prices := self._tours.prices()) is not None:
+            return prices
         missing = float(self._need.missing)
         if t >= self._again or missing > self._missing:
             self._solve_again(s, t, unseen, missing)
@@ -117,7 +141,7 @@ class Prices:
         self.programs, self._solved = self.programs + 1, t
         self._potential, self._basis = flow.potential if flow.gap <= TRUSTED else None, flow.basis
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
-        if self._many:  # so that there is work for a hundred iterations
+        if self._model.rows.num_states > FLUID_STATES:  # so that there is work for a hundred iterations
             wait = max(wait, self._model.rows.num_states / 10)
         self._again, self._missing = t + wait, (1 + AGAIN) * missing
 
@@ -129,7 +153,7 @@ class Prices:
         state = np.maximum(need.state - need.state_visits, 0)
         of_mdp: Callable[..., Flow] = solve
         of_model: Callable[..., Flow] = solve_model
-        if self._many:
+        if self._is_large:
             of_mdp = partial(approximate.solve, work=WORK * steps)
             of_model = partial(approximate.solve_model, work=WORK * steps)
         if mdp is not None:

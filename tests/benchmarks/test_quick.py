@@ -24,6 +24,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
         "keeping",
         "exchange",
         "growth",
+        "prior",
         "distances",
         "applications",
     ],

@@ -70,6 +70,7 @@ rewarded = river.with_rewards(np.linspace(0, 1, 6), noise="bernoulli")
 gosprl.collect(rewarded, np.full((6, 2), 2), seed=0, threshold=0.9)
 
 gosprl.strategies.prices.FLUID_STATES = gosprl.strategies.gosprl.FULL_STATES = 10
+gosprl.strategies.prices.CHOICES = 0
 for options in ({}, {"successors": grid}, {"dynamics": grid}):
     for need in (3, np.full(16, 10)):
         gosprl.collect(grid, need, strategy="practical", seed=0, fluid=True, **options)

@@ -26,7 +26,7 @@ def expected_law(prior, s, row, v):
     law = np.zeros(S)
     np.add.at(law, succ[ptr[row] : ptr[row + 1]], number[ptr[row] : ptr[row + 1]])
     N = law.sum()
-    c = learnt.concentration[a] if N else 1.0
+    c = learnt.concentration[a] * learnt.factor[learnt.kind[row]] if N else 1.0
     base = np.zeros(S)
     base[s] += parts[SELF]
     for expert, kind in ((STEP, a), (ANY_STEP, A)):

@@ -11,7 +11,8 @@ from priors import CHAIN, learnt_from, planned
 from test_conformance import bits
 
 import gosprl
-from gosprl._kernels import ANY_STEP, EXPERTS, SELF, STEP, UNKNOWN, first_of
+from gosprl._kernels import ANY_STEP, EXPERTS, FOUND_GOALS, SELF, STEP, UNKNOWN, first_of
+from gosprl._kernels.prior import ALONE, OTHER, SHARED, STAYS
 from gosprl.collecting import collector as collecting
 from gosprl.envs import make
 from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
@@ -88,6 +89,45 @@ def test_concentrations_are_those_that_expect_what_came():
     assert prior.concentration[0] > 5 * prior.concentration[1]
 
 
+def test_factors_are_those_that_expect_what_came():
+    """In states 0 to 5, two actions lead to the same state; repeated, one leads elsewhere. Other rows only stay."""
+    shared = [(s, a, s + 1) for s in range(6) for a in (0, 1)] + [(s, 1, s + 2) for s in range(6)]
+    prior = learnt_from(shared + [(s, 0, s) for s in range(6, CHAIN) for _ in range(3)])
+    for _ in range(200):
+        prior.update()
+    c, factor = prior.concentration, prior._learnt.factor
+    repeats = {SHARED: [(1, 1)] * 6, STAYS: [(0, n) for n in (1, 2)] * 6, ALONE: []}  # (action, visits before)
+    for kind, new in ((SHARED, 6), (STAYS, 0), (ALONE, 0)):
+        expected = sum(c[a] / (n + factor[kind] * c[a]) for a, n in repeats[kind])
+        assert factor[kind] == pytest.approx((new + PSEUDO) / (expected + PSEUDO), rel=0.02)
+    assert factor[SHARED] > 1 > factor[STAYS]
+    assert factor[OTHER] == 1
+
+
+def test_rows_are_of_the_kind_that_their_successors_say():
+    """Two actions that lead to the same state share it; a row with two successors is of no such kind."""
+    prior = learnt_from([(0, 0, 1), (0, 1, 1), (1, 0, 1), (2, 0, 3), (3, 0, 3), (3, 1, 4)])
+    kind = prior._learnt.kind.reshape(CHAIN, 2)
+    assert kind[:4].tolist() == [[SHARED, SHARED], [STAYS, OTHER], [ALONE, OTHER], [STAYS, ALONE]]
+    prior._model.update(0, 1, 2)
+    prior.update()
+    assert kind[0].tolist() == [SHARED, OTHER]
+    assert prior._learnt.new[:, SHARED].tolist() == [0, 1]  # of the kind that the row was when it was repeated
+
+
+def test_a_prior_leads_to_goals_that_were_seen_if_other_actions_explain_repeated_rows():
+    """A tree whose actions slip to the other child: numbers explain little of what is new, other actions a lot."""
+    rng, model = np.random.default_rng(0), gosprl.EmpiricalModel(31, 2)
+    prior = Prior(model)
+    for _, s, a in np.ndindex(6, 15, 2):
+        model.update(s, a, 2 * s + 1 + int(rng.integers(2)))
+        prior.update()
+    assert prior.weights[[STEP, ANY_STEP]].sum() < EARNED
+    assert prior.leads()
+    prior._seen[FOUND_GOALS] = 0
+    assert not prior.leads()
+
+
 def test_buckets_cover_all_numbers_of_visits():
     bounds = [first_of(bucket) for bucket in range(90)]
     assert bounds[:21] == list(range(21))
@@ -98,7 +138,7 @@ def test_the_order_of_learning_at_once_or_step_by_step_leaves_the_same_structure
     rng = np.random.default_rng(3)
     transitions = rng.integers((CHAIN, 2, CHAIN), size=(200, 3)).tolist()
     one, other = (learnt_from(transitions, each) for each in (True, False))
-    for name in ("taken", "visited", "found", "into", "total", "new", "repeats", "scalars"):
+    for name in ("taken", "visited", "found", "into", "total", "kind", "scalars"):
         np.testing.assert_array_equal(getattr(one._learnt, name), getattr(other._learnt, name))
     assert steps_of(one) == steps_of(other)
     by_hand = Counter((a, (t - s) % 2**62) for s, a, t in set(map(tuple, transitions)))
@@ -185,7 +225,7 @@ def test_a_prior_is_remembered():
     one, two = Prior(prior._model), Prior(prior._model)
     one.recall(prior.remember())
     two.recall(one.remember())
-    for name in ("weight", "concentration", "taken", "into", "repeats"):
+    for name in ("weight", "again", "concentration", "factor", "taken", "into", "kind", "new", "repeats"):
         np.testing.assert_array_equal(getattr(prior._learnt, name), getattr(one._learnt, name))
     assert steps_of(prior) == steps_of(one)
     plans = [planned(each, np.arange(CHAIN) == 4, optimism=0.5) for each in (one, two)]

@@ -36,10 +36,43 @@ def test_the_price_is_the_potential_of_the_program_and_smaller_while_few_samples
     np.testing.assert_allclose(priced, (0.9 if missing < 3 else 1.0) * flow.potential)
 
 
+@pytest.mark.parametrize("states", [1, 4, 6])
+def test_prices_begin_by_what_is_needed_not_by_the_size_of_the_system(states):
+    """After one needed sample a pair, whatever the number of states that nothing is asked of."""
+    model = EmpiricalModel.over(RIVER.rows)
+    need = np.where(np.arange(6) < states, 20, 0)[:, None].repeat(2, axis=1)
+    collector = gosprl.Collector(model=model, need=need, seed=0)
+    used = Prices(model, collector.record.need, None, None)
+    for number in range(2 * states):
+        assert not used.used
+        collector.observe(*divmod(number, 2), 0)
+        collector.record.update_need()
+    assert used.used
+
+
+def ring(states, choices):
+    """Every state leads to the next one; as many have another action, which stays."""
+    s = np.arange(states)
+    other = s[:choices]
+    to, action = np.r_[(s + 1) % states, other], np.r_[0 * s, 0 * other + 1]
+    return gosprl.TabularMDP((np.r_[s, other], action, to, np.ones(len(to))), states=states, actions=2)
+
+
+@pytest.mark.parametrize(
+    ("states", "choices", "exact"),
+    [(500, 500, True), (501, 9, True), (1600, 1500, True), (1600, 1501, False), (2001, 9, False)],
+)
+def test_programs_with_few_choices_are_solved_exactly(states, choices, exact):
+    mdp = ring(states, choices)
+    need = np.where(np.arange(states) == 7, 30, 0)
+    assert (gosprl.collect(mdp, need, seed=0, strategy="practical").work["programs"] > 0) == exact
+
+
 def test_above_some_hundred_states_programs_are_solved_approximately(monkeypatch):
     """With unknown dynamics only if asked for; the work is in proportion to the steps walked."""
     works, solve = [], approximate.solve
     monkeypatch.setattr(prices, "FLUID_STATES", 40)
+    monkeypatch.setattr(prices, "CHOICES", 0)
     monkeypatch.setattr(
         approximate, "solve", lambda *all, work, **more: (works.append(work), solve(*all, work=work, **more))[1]
     )
@@ -58,6 +91,7 @@ def test_above_some_hundred_states_programs_are_solved_approximately(monkeypatch
 def test_approximate_prices_save_steps(monkeypatch, known):
     """A garnet with 60 states as if it were large: approximate programs, focused plans; on average over 8 seeds."""
     monkeypatch.setattr(prices, "FLUID_STATES", 40)
+    monkeypatch.setattr(prices, "CHOICES", 0)
     monkeypatch.setattr(gosprl.strategies.gosprl, "FULL_STATES", 40)
     garnet = gosprl.envs.make("garnet", states=60, actions=3, branching=3, seed=0)
     options = {"dynamics": garnet} if known else {}
@@ -73,6 +107,7 @@ def test_approximate_prices_save_steps(monkeypatch, known):
 def test_a_solution_with_a_large_gap_gives_no_prices(monkeypatch):
     """Without work for more than one iteration, the walk is that without prices."""
     monkeypatch.setattr(prices, "FLUID_STATES", 40)
+    monkeypatch.setattr(prices, "CHOICES", 0)
     monkeypatch.setattr(gosprl.strategies.gosprl, "FULL_STATES", 40)
     monkeypatch.setattr(prices, "WORK", 0)
     plain, priced = (
