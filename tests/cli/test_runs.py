@@ -333,7 +333,7 @@ def test_statuses_of_verify(tmp_path):
     told = json_of("verify", place, status=1)
     assert not told["ok"]
     assert [check["name"] for check in told["checks"] if check["ok"] is None] == ["certificate"]
-    reseal(place / "manifest.json", lambda value: value.update(format=2))
+    reseal(place / "manifest.json", lambda value: value.update(format=99))
     assert "update gosprl" in refused("verify", place)
 
 
