@@ -44,6 +44,10 @@ class Snapshots:
     rank: np.ndarray | None = None
 
     @property
+    def unknown(self):
+        return np.empty(0, dtype=np.int64)
+
+    @property
     def certain(self):
         return np.zeros(len(self.draws), dtype=bool)
 

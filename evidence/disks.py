@@ -24,6 +24,7 @@ from evidence.killed import KINDS
 from evidence.lives import End, live
 from evidence.reading import chained
 from gosprl.runs.files import disk, write_json
+from gosprl.runs.manifests import FORMAT
 from gosprl.runs.reading import read_log
 
 TABLE, LAKE = "table, often renewed", "Gymnasium"
@@ -239,7 +240,7 @@ def refused(path):
         gosprl.collect(mdp, 3, seed=0, out=directory)
     manifest = json.loads((newer / "manifest.json").read_text())
     del manifest["digest"]
-    write_json(newer / "manifest.json", {**manifest, "format": manifest["format"] + 1})
+    write_json(newer / "manifest.json", {**manifest, "format": FORMAT + 1})
     notes.mkdir()
     (notes / "notes.txt").write_text("no run")
     yield newer, lambda: gosprl.resume(newer)

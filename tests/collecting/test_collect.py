@@ -77,7 +77,16 @@ def test_bad_options_are_refused_before_any_step(options, words):
         gosprl.collect(Untouched(RIVER), 1, **options)
 
 
-@pytest.mark.parametrize("system", [3, "riverswim6", None, RIVER.dense()])
+def test_names_and_functions_are_systems():
+    expected = gosprl.collect(gosprl.envs.make("riverswim6"), 2, seed=3)
+    for system in ("riverswim6", lambda: gosprl.envs.make("riverswim6")):
+        result = gosprl.collect(system, 2, seed=3)
+        assert (result.steps, result.counts.tolist()) == (expected.steps, expected.counts.tolist())
+    with pytest.raises(InputError, match=r"^env: 'riverswimming' is not one of our domains \(.*riverswim.*\), and Gym"):
+        gosprl.collect("riverswimming", 1)
+
+
+@pytest.mark.parametrize("system", [3, None, RIVER.dense()])
 def test_what_is_no_system(system):
     words = (
         r"^system: expected a TabularMDP, a Gymnasium environment, an object .* or a gosprl\.systems\.System, got \w+$"

@@ -89,6 +89,15 @@ for family in families:
     for source in (model, growing)[isinstance(family, gosprl.Bernstein) :]:
         show("visits", visits_for_unseen(source, family, np.arange(len(model.rows)), 0.01))
 show("kl", [_kernels.kl_upper(*end) for end in ends])
+from gosprl.model.committed import CommittedModel
+for source in (model, growing):
+    committed = CommittedModel(source.copy())
+    for row in (0, 1, 1, 5, 7):
+        committed.add_unknown(row)
+    for family in families:
+        intervals = family.intervals(committed)
+        show("unknown", intervals.lower, intervals.upper, intervals.each, intervals.total)
+    show("visits", visits_for_unseen(committed, families[0], np.arange(len(model.rows)), 0.01))
 
 # certificates
 from gosprl.sets import certificates

@@ -16,6 +16,7 @@ import gymnasium
 import numpy as np
 
 import gosprl
+from gosprl.model.committed import CommittedModel
 from gosprl import _kernels, applications
 from gosprl.cli.app import app
 
@@ -48,6 +49,14 @@ growing.max_states, growing.rank = None, np.arange(1, 7)
 for source, family in ((model, gosprl.KL()), (growing, gosprl.KL()), (growing, gosprl.Bernstein(0.1, 0.5))):
     gosprl.plan(source, [0], confidence=family)
     gosprl.sets.visits_for_unseen(source, family, np.arange(12), 0.1)
+committed = CommittedModel(growing), CommittedModel(model)
+for source in committed:
+    for row in (0, 1, 3):
+        source.add_unknown(row)
+    for family in (gosprl.KL(), gosprl.Bernstein(0.1, 0.5)):
+        gosprl.plan(source, [0], confidence=family)
+        if source is committed[0] or isinstance(family, gosprl.KL):
+            gosprl.sets.visits_for_unseen(source, family, np.arange(12), 0.1)
 model.restrict(lambda s, a: range(6))
 gosprl.plan(model, [0])
 river.hitting_times()

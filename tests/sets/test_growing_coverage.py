@@ -36,6 +36,10 @@ class Snapshots:
     closed: bool = False
 
     @property
+    def unknown(self):
+        return np.empty(0, dtype=np.int64)
+
+    @property
     def certain(self):
         return np.zeros(len(self.draws), dtype=bool)
 

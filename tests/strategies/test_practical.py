@@ -5,7 +5,6 @@ import pytest
 from walked import table_collector
 
 import gosprl
-from evidence.families import maze
 from gosprl import InputError
 from gosprl.envs import make
 from gosprl.strategies import Practical, practical
@@ -145,8 +144,11 @@ def test_bad_options(options):
 
 
 def test_a_prior_that_is_wrong_is_not_followed_for_ever(monkeypatch):
-    """A maze in which the plan with the prior goes to and fro: another plan takes over."""
+    """A prior that always leads left, and promises a sample in one step: another plan takes over."""
     walked = {"strategy": "practical", "seed": 15, "max_steps": 20_000}
-    assert gosprl.collect(maze(14, 15), 1, **walked).met
+    left = RIVER.rows.ptr[:-1].copy()
+    monkeypatch.setattr(practical.Prior, "leads", lambda self: True)
+    monkeypatch.setattr(practical.Prior, "plan", lambda self, *given: (left, 1.0))
+    assert gosprl.collect(RIVER, 1, **walked).met
     monkeypatch.setattr(practical, "PATIENCE", np.inf)
-    assert not gosprl.collect(maze(14, 15), 1, **walked).met
+    assert not gosprl.collect(RIVER, 1, **walked).met
