@@ -61,6 +61,8 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
 	$(BIN)/python -m evidence.fleet_coverage
 	$(BIN)/python -m evidence.fleet_labour
+	$(BIN)/python -m evidence.fleet_processes
+	$(BIN)/python -m evidence.fleet_faults
 	$(BIN)/python -m evidence.lower_bounds
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics
