@@ -1,13 +1,23 @@
-"""Many runs of a collector, on all cores; the same numbers whatever their number."""
+"""Many runs of a collector, on all cores; the same numbers whatever their number.
 
+Finished runs are kept in `.evidence/`, in a file for the exact sources of the package: a script that was stopped goes
+on where it was, and a change of the code begins anew.
+"""
+
+import hashlib
+import json
 import os
+import pickle
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import gosprl
+
+STORE = Path(__file__).parent.parent / ".evidence"
 
 
 class Runs(NamedTuple):
@@ -39,10 +49,52 @@ def many(domain, options, runs, *, told=None, need=10, max_steps=None, first=0):
 
 def all_runs(jobs):
     """`Runs` of the jobs that `one` takes, in their order."""
-    one(jobs[0])  # compile before the workers start
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(one, jobs, chunksize=max(1, len(jobs) // 64)))
+    with Finished() as finished:
+        keys = [hashlib.sha256(pickle.dumps(job)).hexdigest() for job in jobs]
+        left = {key: job for key, job in zip(keys, jobs, strict=True) if key not in finished.answers}
+        if left:
+            one(next(iter(left.values())))  # compile before the workers start
+            with ProcessPoolExecutor(os.cpu_count()) as pool:
+                made = pool.map(one, left.values(), chunksize=max(1, len(left) // 64))
+                for key, answer in zip(left, made, strict=True):
+                    finished.add(key, answer)
+        answers = [finished.answers[key] for key in keys]
     return Runs(*map(np.array, zip(*answers, strict=True)))
+
+
+class Finished:
+    """The answers of runs that were made with these sources."""
+
+    def __init__(self):
+        self._path = STORE / f"{_sources()[:16]}.jsonl"
+        self.answers = {}
+
+    def __enter__(self):
+        STORE.mkdir(exist_ok=True)
+        if self._path.exists():
+            whole = self._path.read_text().rpartition("\n")[0]  # without a line that was cut off
+            self.answers = dict(map(json.loads, whole.splitlines()))
+            os.truncate(self._path, len(whole) + 1 if whole else 0)
+        self._file = self._path.open("a")
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def add(self, key, answer):
+        """Keep the answer of a run."""
+        self.answers[key] = [x.item() if isinstance(x, np.generic) else x for x in answer]
+        self._file.write(json.dumps([key, self.answers[key]]) + "\n")
+        self._file.flush()
+
+
+def _sources():
+    """A digest of everything in the package."""
+    package = Path(gosprl.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def mean_and_interval(x):
