@@ -26,6 +26,7 @@ from gosprl.sets.known import Known
 from gosprl.theory.limits import diameter_bound, exact_optimum, fluid_limit, ssp_diameter_bound
 
 if TYPE_CHECKING:
+    from gosprl.comparing import compare
     from gosprl.runs.resuming import resume
 
 __version__ = "0.2.0.dev0"
@@ -53,6 +54,7 @@ __all__ = [
     "TabularMDP",
     "applications",
     "collect",
+    "compare",
     "diameter_bound",
     "envs",
     "exact_optimum",
@@ -66,7 +68,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `resume` when it is asked for: it needs Arrow."""
+    """Import `resume` and `compare` when they are asked for: they need Arrow, and the experiments."""
     if name == "resume":
         return runs.resume
+    if name == "compare":
+        from gosprl.comparing import compare
+
+        return compare
     raise AttributeError(f"module 'gosprl' has no attribute {name!r}")

@@ -11,6 +11,7 @@ import typer
 import gosprl
 from gosprl.cli import applications as cli_applications
 from gosprl.cli import collect, domains, probe, serve
+from gosprl.cli import comparing as cli_comparing
 from gosprl.cli import exporting as cli_exporting
 from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli import runs as cli_runs
@@ -40,6 +41,7 @@ app.command()(exits(collect.collect))
 app.command()(exits(probe.probe))
 app.command()(exits(domains.domains))
 app.command()(exits(serve.serve))
+cli_comparing.register(app)
 cli_runs.register(app)
 cli_exporting.register(app)
 cli_applications.register(app)

@@ -77,7 +77,7 @@ def reproduce(
 
     before = store.counts(folder)
     try:
-        with _shown() as progress:
+        with shown() as progress:
             reports = engine.reproduce(names, out=folder, runs=runs, workers=workers, quick=quick, progress=progress)
     except KeyboardInterrupt:
         stored = sum(store.counts(folder).values())
@@ -93,7 +93,7 @@ def reproduce(
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[int, int, str], None]]:
+def shown() -> Iterator[Callable[[int, int, str], None]]:
     """Show the progress: on a terminal a bar over all runs, otherwise a line after every tenth of the runs."""
     if not err.is_terminal:
         yield _lines()

@@ -47,6 +47,7 @@ STYLE: Any = {
     "figure.dpi": 150,  # also used for the layout, as the width of text depends on the resolution
     "savefig.dpi": 150,
     "pdf.fonttype": 42,  # searchable text
+    "svg.hashsalt": "gosprl",  # the same names of parts in the same figure
 }
 Floats = NDArray[np.float64]
 Row = tuple[stats.Estimate | float | None, str, float | None, bool]  # ours, colour, paper's, whether runs were stopped
@@ -84,8 +85,8 @@ def titled(figure: "Figure", title: str) -> "Figure":
 
 
 def image(figure: "Figure", kind: str) -> bytes:
-    """Return a figure as a PNG or PDF file without a date, so that the same runs give the same bytes."""
-    omitted = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"]}[kind]
+    """Return a figure as a PNG, PDF or SVG file without a date, so that the same runs give the same bytes."""
+    omitted = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"], "svg": ["Date", "Creator"]}[kind]
     file = io.BytesIO()
     with style():
         figure.savefig(file, format=kind, metadata=dict.fromkeys(omitted))

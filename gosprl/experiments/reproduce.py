@@ -12,13 +12,14 @@ import numpy as np
 from gosprl import _checks
 from gosprl.errors import InputError
 from gosprl.experiments import store
-from gosprl.experiments.sweep import Experiment, Results, Run, execute
+from gosprl.experiments.sweep import Experiment, Job, Results, Run, execute
 from gosprl.experiments.sweep import quick as smaller
 from gosprl.experiments.workers import Task, Workers, one_line
 
 if TYPE_CHECKING:
     from gosprl.experiments.page import Report
 
+Tasks = list[Task[Job]]
 RUNS, QUICK_RUNS = 30, 2
 UNKNOWN = Run(0, 0, False, None, np.empty((0, 2)))  # stands for a pilot that is missing
 
@@ -70,7 +71,7 @@ def reproduce(
     runs = _checks.whole("runs", (QUICK_RUNS if quick else RUNS) if runs is None else runs, 1)
     workers = _checks.whole("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
     folder = Path(out)
-    store.begin(folder, quick)
+    store.begin(folder, quick=quick)
     others = _drawn_before([experiment.name for experiment in experiments], folder, quick)
     failed = _make(experiments, runs, workers, folder, progress or (lambda done, total, name: None))
     reports, drawn = [], others
@@ -123,7 +124,7 @@ def _make(
     done = {key for key, (name, job) in planned.items() if store.path(out, name, job).exists()}
     progress(len(done), len(planned), "")
 
-    def note(task: Task, answer: Run | str) -> None:
+    def note(task: Task[Job], answer: Run | str) -> None:
         if isinstance(answer, str):
             failed[_key(task)] = answer
         else:
@@ -134,7 +135,7 @@ def _make(
     with Workers(workers, execute) as team:
         for task, answer in team.each(_missing(pilots, out)):
             note(task, answer)
-        rest: list[Task] = []
+        rest: Tasks = []
         for experiment in experiments:
             possible, blocked = _tasks(experiment, runs, out)
             rest += [task for task in possible if _key(task) not in failed]
@@ -145,10 +146,10 @@ def _make(
     return {key: failed[key] for key in planned if key in failed}  # in an order that does not depend on the workers
 
 
-def _tasks(experiment: Experiment, runs: int, out: Path) -> tuple[list[Task], list[Task]]:
+def _tasks(experiment: Experiment, runs: int, out: Path) -> tuple[Tasks, Tasks]:
     """Return all runs of an experiment: those that can be made, and those whose max_steps needs a missing pilot."""
-    possible: list[Task] = []
-    blocked: list[Task] = []
+    possible: Tasks = []
+    blocked: Tasks = []
     stored = {job: store.load(out, experiment.name, job) for job in experiment.pilots()}
     for case in experiment.cases:
         one = replace(experiment, cases=(case,))
@@ -159,14 +160,14 @@ def _tasks(experiment: Experiment, runs: int, out: Path) -> tuple[list[Task], li
     return possible, blocked
 
 
-def _missing(tasks: list[Task], out: Path) -> list[Task]:
+def _missing(tasks: Tasks, out: Path) -> Tasks:
     """Return the tasks that are not stored, seed by seed, so that slow cases are not all at the end."""
     return sorted((task for task in tasks if store.load(out, *task) is None), key=lambda task: task[1].seed)
 
 
-def _key(task: Task) -> tuple[str, str]:
+def _key(task: Task[Job]) -> tuple[str, str]:
     name, job = task
-    return name, f"{job.case.name}/{job.algorithm}/{job.seed}"
+    return name, job.place
 
 
 def _report(experiment: Experiment, runs: int, failed: Iterable[str], out: Path, quick: bool) -> "Report":

@@ -1,7 +1,7 @@
 """Runs stored on disk, one file for each run, so that a sweep continues where it stopped.
 
     DIR/reproduction.json                     what wrote DIR: format, version, quick or not
-    DIR/NAME/runs/CASE/ALGORITHM/SEED.json    one run: the complete job, and its outcome
+    DIR/NAME/runs/CASE/ALGORITHM/SEED.json    one run: the complete job, and its outcome (`Storable.place`)
     DIR/NAME/drawn.json                       which runs the figure of the experiment shows
     DIR/NAME/runs.csv                         these runs, one per row
 
@@ -15,25 +15,38 @@ import io
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 import gosprl
 from gosprl.errors import InputError
-from gosprl.experiments.algorithms import ALGORITHMS
-from gosprl.experiments.sweep import Job, Results, Run
+from gosprl.experiments.sweep import Results, Run
 
 FORMAT = 2  # 1: without the last three numbers of a run
 MARKER, DRAWN = "reproduction.json", "drawn.json"
 NUMBERS = ("watched", "attempts", "ended", "reached")  # whole numbers of a run
 
 
-def begin(out: Path, quick: bool) -> None:
-    """Create the directory `out`, or check that it is one of ours, with the same version and `quick`."""
-    marker, expected = out / MARKER, _written_by() | {"quick": quick}
+class Storable(Protocol):
+    """The specification of a run that can be stored."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+
+    @property
+    def place(self) -> str:
+        """Where its run is stored, in the folder of its experiment, without the ending."""
+
+    def described(self) -> dict[str, Any]:
+        """Return everything that determines its outcome."""
+
+
+def begin(out: Path, **about: Any) -> None:
+    """Create the directory `out`, or check that it is one of ours, of the same version and about the same."""
+    marker, expected = out / MARKER, _written_by() | _plain(about)
     try:
         if marker.exists():
             _check(marker, _parsed(marker, out), expected, out)
@@ -51,33 +64,35 @@ def begin(out: Path, quick: bool) -> None:
     write(marker, _json(expected))
 
 
-def save(out: Path, name: str, job: Job, run: Run) -> None:
+def save(out: Path, name: str, job: Storable, run: Run) -> None:
     """Store a run of the experiment `name`."""
     outcome = {"steps": run.steps, "met": run.met, "max_steps": run.max_steps}
-    outcome |= {"curve": run.curve.tolist(), **{name: getattr(run, name) for name in (*NUMBERS, "uneven")}}
-    write(path(out, name, job), _json({**_written_by(), "job": _data(job), "run": outcome}))
+    names = (*NUMBERS, "uneven", "stop", "states")
+    outcome |= {"curve": run.curve.tolist(), **{name: getattr(run, name) for name in names}}
+    write(path(out, name, job), _json({**_written_by(), "job": _plain(job.described()), "run": outcome}))
 
 
-def load(out: Path, name: str, job: Job) -> Run | None:
+def load(out: Path, name: str, job: Storable) -> Run | None:
     """Return the stored run of a job, None if there is none; `InputError` if the file is of another job."""
     file, folder = path(out, name, job), out / name
     if not file.exists():
         return None
     stored = _parsed(file, folder)
-    _check(file, stored, _written_by() | {"job": _data(job)}, folder)
+    _check(file, stored, _written_by() | {"job": _plain(job.described())}, folder)
     try:
         run = stored["run"]
         curve = np.array(run["curve"], dtype=float).reshape(-1, 2)
         ended = (int(run["steps"]), bool(run["met"]), run["max_steps"])
         watched, attempts, walks, reached = (int(run[name]) for name in NUMBERS)
-        return Run(job.seed, *ended, curve, watched, attempts, walks, reached, float(run["uneven"]))
+        uneven, stop, states = float(run["uneven"]), str(run.get("stop", "")), int(run.get("states", 0))
+        return Run(job.seed, *ended, curve, watched, attempts, walks, reached, uneven, stop, states)
     except (KeyError, TypeError, ValueError) as error:
         raise _unreadable(file, folder, error) from None
 
 
-def path(out: Path, name: str, job: Job) -> Path:
+def path(out: Path, name: str, job: Storable) -> Path:
     """Return the file of a run."""
-    return out / name / "runs" / job.case.name / job.algorithm / f"{job.seed}.json"
+    return out / name / "runs" / f"{job.place}.json"
 
 
 def counts(out: Path) -> dict[str, int]:
@@ -142,22 +157,9 @@ def _written_by() -> dict[str, Any]:
     return {"format": FORMAT, "version": gosprl.__version__}
 
 
-def _data(job: Job) -> dict[str, Any]:
-    """Return a job as JSON data: everything that determines its outcome, without titles, labels and colours."""
-    algorithm, case = ALGORITHMS[job.algorithm], asdict(job.case)
-    del case["title"]
-    whole = {
-        "case": case,
-        "algorithm": job.algorithm,
-        "strategy": algorithm.strategy,
-        "options": dict(algorithm.options),
-        "told": algorithm.mdp_option,  # the key of files stored so far
-        "trap_cost": algorithm.trap_cost,
-        "visit_costs": algorithm.visit_costs,
-        "seed": job.seed,
-        "max_steps": job.max_steps,
-    }
-    data: dict[str, Any] = json.loads(json.dumps(whole))
+def _plain(described: dict[str, Any]) -> dict[str, Any]:
+    """Return it as it is read back."""
+    data: dict[str, Any] = json.loads(json.dumps(described))
     return data
 
 
@@ -195,6 +197,6 @@ def _difference(entry: str, has: Any, expected: Any) -> tuple[str, Any, Any]:
 
 def _unreadable(file: Path, folder: Path, error: Exception) -> InputError:
     return InputError(
-        f"out: expected a file of gosprl reproduce, got {file}, which cannot be read "
+        f"out: expected a run that gosprl has stored, got {file}, which cannot be read "
         f"({type(error).__name__}: {error}); give another --out, or remove {folder}"
     )

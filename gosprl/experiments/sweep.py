@@ -8,7 +8,7 @@ is False. Algorithms without sets are run once for all widths; the first width s
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,9 @@ class Case:
         return self.need
 
 
+TINY = Case("tiny", "", "riverswim6", need=1)
+
+
 @dataclass(frozen=True)
 class Job:
     """The complete specification of one run."""
@@ -67,6 +70,31 @@ class Job:
     algorithm: str  # a name in `ALGORITHMS`
     seed: int
     max_steps: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where its run is stored, in the folder of its experiment, without the ending."""
+        return f"{self.case.name}/{self.algorithm}/{self.seed}"
+
+    def described(self) -> dict[str, Any]:
+        """Return everything that determines its outcome, without titles, labels and colours."""
+        algorithm, case = ALGORITHMS[self.algorithm], asdict(self.case)
+        del case["title"]
+        return {
+            "case": case,
+            "algorithm": self.algorithm,
+            "strategy": algorithm.strategy,
+            "options": dict(algorithm.options),
+            "told": algorithm.mdp_option,  # the key of files stored so far
+            "trap_cost": algorithm.trap_cost,
+            "visit_costs": algorithm.visit_costs,
+            "seed": self.seed,
+            "max_steps": self.max_steps,
+        }
+
+    def tiny(self) -> "Job | None":
+        """Return a short job that compiles the same code; None if there is none."""
+        return None if ALGORITHMS[self.algorithm].trap_cost else Job(TINY, self.algorithm, seed=0, max_steps=100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +111,8 @@ class Run:
     ended: int = 0  # attempts of GOSPRL that ended before the run did
     reached: int = 0  # those of them that reached a goal
     uneven: float = 0.0  # distance of the visits' shares of the states from b(s) / B at the end, half of the l1 norm
+    stop: str = ""  # why it ended
+    states: int = 0  # with a need, at the end
 
 
 class Results(dict[tuple[str, str], list[Run]]):
@@ -202,6 +232,8 @@ def execute(job: Job) -> Run:
         ended=int(result.work.get("ended", 0)),
         reached=int(result.work.get("reached", 0)),
         uneven=unevenness(result.counts.sum(axis=1), needed_by_state(case, mdp)),
+        stop=result.stop,
+        states=result.states,
     )
 
 

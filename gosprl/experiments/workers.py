@@ -9,22 +9,28 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from typing import Self
+from typing import Generic, Protocol, Self, TypeVar
 
-from gosprl.experiments.algorithms import ALGORITHMS
-from gosprl.experiments.sweep import Case, Job, Run
+from gosprl.experiments.sweep import Run
 
-Task = tuple[str, Job]  # the name of an experiment, and one of its runs
-Answer = tuple[Task, Run | str]  # the run, or why it failed
 
-TINY = Case("tiny", "", "riverswim6", need=1)
+class Work(Protocol):
+    """The specification of a run."""
+
+    def tiny(self) -> Self | None:
+        """Return a short one that compiles the same code; None if there is none."""
+
+
+J = TypeVar("J", bound=Work)
+Task = tuple[str, J]  # the name of an experiment, and one of its runs
+Answer = tuple[Task[J], Run | str]  # the run, or why it failed
 DIED = "the process that made it ended abruptly, as when memory runs out"
 
 
-class Workers:
+class Workers(Generic[J]):
     """A number of worker processes; with one worker, the runs are made in this process."""
 
-    def __init__(self, number: int, execute: Callable[[Job], Run]) -> None:
+    def __init__(self, number: int, execute: Callable[[J], Run]) -> None:
         self._number, self._execute = number, execute
         self._pool: ProcessPoolExecutor | None = None
 
@@ -36,7 +42,7 @@ class Workers:
         """End the processes; after an exception, without waiting for them."""
         self._end(now=kind is not None)
 
-    def each(self, tasks: Sequence[Task]) -> Iterator[Answer]:
+    def each(self, tasks: Sequence[Task[J]]) -> Iterator[Answer[J]]:
         """Yield every task with its outcome, as soon as it is finished."""
         if self._number == 1:
             yield from ((task, attempt(self._execute, task[1])) for task in tasks)
@@ -50,9 +56,9 @@ class Workers:
                 ):  # one at a time, to see which of them ends its process
                     yield suspect, DIED
 
-    def _together(self, waiting: deque[Task]) -> Generator[Answer, None, list[Task]]:
+    def _together(self, waiting: deque[Task[J]]) -> Generator[Answer[J], None, list[Task[J]]]:
         """Run the waiting tasks until none is left or a process dies; return the tasks that were running then."""
-        running: dict[Future[Run | str], Task] = {}
+        running: dict[Future[Run | str], Task[J]] = {}
         try:
             while waiting or running:
                 while (
@@ -67,19 +73,19 @@ class Workers:
             self._end(now=True)
         return list(running.values())
 
-    def _submit(self, task: Task) -> "Future[Run | str]":
+    def _submit(self, task: Task[J]) -> "Future[Run | str]":
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")  # a fork would copy the parent's threads and locks
             self._pool = ProcessPoolExecutor(self._number, mp_context=spawn, initializer=_end_with_parent)
         with _ignoring_interrupts():
             return self._pool.submit(attempt, self._execute, task[1])
 
-    def _compile(self, tasks: Sequence[Task]) -> None:
+    def _compile(self, tasks: Sequence[Task[J]]) -> None:
         """Compile in this process first: otherwise all processes would compile the same at the same time."""
-        for algorithm in dict.fromkeys(job.algorithm for _, job in tasks):
-            if not ALGORITHMS[algorithm].trap_cost:
+        for tiny in dict.fromkeys(job.tiny() for _, job in tasks):
+            if tiny is not None:
                 with suppress(Exception):  # its own run will raise the same
-                    self._execute(Job(TINY, algorithm, seed=0, max_steps=100))
+                    self._execute(tiny)
 
     def _end(self, now: bool) -> None:
         if self._pool is not None:
@@ -90,7 +96,7 @@ class Workers:
             self._pool = None
 
 
-def attempt(execute: Callable[[Job], Run], job: Job) -> Run | str:
+def attempt(execute: Callable[[J], Run], job: J) -> Run | str:
     """Return a run, or its error as text, since not every exception can be sent to another process."""
     try:
         return execute(job)
