@@ -50,6 +50,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/processes.py
 	$(BIN)/python benchmarks/fleet_transport.py
 	$(BIN)/python benchmarks/keeping.py
+	$(BIN)/python benchmarks/watching.py
 	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
@@ -86,6 +87,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.exchange
 	$(BIN)/python -m evidence.data_order
 	$(BIN)/python -m evidence.rivals
+	$(BIN)/python -m evidence.forecast
 	$(BIN)/python -m evidence.picture
 
 reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs each, about an hour on two idle cores; docs/reproduction is a copy without the runs

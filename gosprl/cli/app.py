@@ -15,6 +15,7 @@ from gosprl.cli import comparing as cli_comparing
 from gosprl.cli import exporting as cli_exporting
 from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli import runs as cli_runs
+from gosprl.cli import watching as cli_watching
 from gosprl.cli.shared import INTERRUPTED, TERMINATED, exits
 from gosprl.progress import interrupt
 
@@ -43,6 +44,7 @@ app.command()(exits(domains.domains))
 app.command()(exits(serve.serve))
 cli_comparing.register(app)
 cli_runs.register(app)
+cli_watching.register(app)
 cli_exporting.register(app)
 cli_applications.register(app)
 cli_reproduce.register(app)

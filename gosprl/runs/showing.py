@@ -179,8 +179,8 @@ class _Viewer:
         record.update_need()
         run.count_into(record, run.is_table)
         record.update_need()
-        self._facts["progress"] = _progress(record.counted)
-        self._facts["missing"] = _missing(record.counted) or None
+        self._facts["progress"] = progress(record.counted)
+        self._facts["missing"] = missing_pairs(record.counted) or None
 
     def _read_certificate(self) -> None:
         path = self._run.directory / CERTIFICATE
@@ -206,7 +206,8 @@ class _Viewer:
         return {"events a second": events / seconds, "since": since, "seconds": seconds}
 
 
-def _progress(record: Record) -> dict[str, Any]:
+def progress(record: Record) -> dict[str, Any]:
+    """Return how far a record is, as `show` says it."""
     need, unmet = record.need, record.need.unmet()
     states = need.requirement.num_states(record.model)  # 0 before the first is discovered
     return {
@@ -218,7 +219,7 @@ def _progress(record: Record) -> dict[str, Any]:
     }
 
 
-def _missing(record: Record) -> list[dict[str, Any]]:
+def missing_pairs(record: Record) -> list[dict[str, Any]]:
     """Return the pairs that lack most samples."""
     model, unmet = record.model, record.need.unmet()
     unmet = unmet[np.argsort(unmet["have"] - unmet["needed"], kind="stable")][:SHOWN]

@@ -22,6 +22,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
         "fleet_transport",
         "collecting",
         "keeping",
+        "watching",
         "exchange",
         "growth",
         "prior",

@@ -1,0 +1,92 @@
+"""What `gosprl watch` costs the run that it watches.
+
+    python benchmarks/watching.py              writes benchmarks/results/watching.md
+
+Runs of four_room43 with a log, of a fixed number of steps, in turns with and without a process that watches them. Wall
+time of the runs, and CPU time of both sides. The watching process needs a core of its own: with fewer cores than
+running processes, it takes its share, at a lower priority.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from report import cells, header, options, write
+
+import gosprl
+from gosprl.runs.settings import Out
+
+TARGET = 2.0  # per cent of the run's wall time
+STEPS, TURNS = 12_000_000, 9
+QUICK_STEPS = 200_000
+WATCH = """
+import os, sys, time
+from gosprl.watching import watch
+os.nice(5)
+while not os.path.exists(sys.argv[1] + "/manifest.json"):
+    time.sleep(0.02)
+for look in watch(sys.argv[1], 1.0):
+    print(look.facts["steps"])
+"""
+
+
+def watching(directory):
+    """Start a process that watches a run, as soon as there is one; as `gosprl watch` does."""
+    return subprocess.Popen([sys.executable, "-c", WATCH, str(directory)], stdout=subprocess.PIPE, text=True)
+
+
+def turn(mdp, steps, watched):
+    """(wall time, CPU time, looks of the watching process, its CPU time) of one run."""
+    with tempfile.TemporaryDirectory() as parent:
+        directory = Path(parent) / "run"
+        process = watching(directory) if watched else None
+        if process is not None:
+            time.sleep(1.5)  # its imports are not the run's time
+        begin, cpu = time.perf_counter(), time.process_time()
+        gosprl.collect(mdp, 10**9, seed=0, max_steps=steps, out=Out(directory))
+        took = time.perf_counter() - begin, time.process_time() - cpu
+        if process is None:
+            return (*took, 0, 0.0)
+        before = os.times().children_user + os.times().children_system
+        looks = process.communicate()[0].split()
+        assert int(looks[-1]) == steps
+        return (*took, len(looks), os.times().children_user + os.times().children_system - before)
+
+
+def main():
+    quick = options(__doc__).quick
+    steps, turns = (QUICK_STEPS, 1) if quick else (STEPS, TURNS)
+    mdp = gosprl.envs.make("four_room43")
+    turn(mdp, QUICK_STEPS, False)
+    runs = {watched: [] for watched in (False, True)}
+    for _ in range(turns):
+        for watched in runs:
+            runs[watched].append(turn(mdp, steps, watched))
+    alone, beside = (np.median(np.array(runs[watched]), axis=0) for watched in (False, True))
+    each = np.array([b[0] / a[0] - 1 for a, b in zip(runs[False], runs[True], strict=True)]) * 100
+    more = 100 * (beside[0] / alone[0] - 1)
+    lines = [
+        "# Watching a run",
+        "",
+        f"`python benchmarks/watching.py`: {steps:,} steps of four_room43 with a log, alone and beside a process that",
+        f"looks once a second; medians of {turns}.",
+        "",
+        *header("", "run, s", "run, CPU s", "steps a second", "looks", "watching, CPU s"),
+        cells("alone", f"{alone[0]:.2f}", f"{alone[1]:.2f}", f"{steps / alone[0]:,.0f}", "", ""),
+        cells(
+            *("watched", f"{beside[0]:.2f}", f"{beside[1]:.2f}", f"{steps / beside[0]:,.0f}"),
+            *(f"{beside[2]:.0f}", f"{beside[3]:.2f}"),
+        ),
+        "",
+        f"Watched takes {more:+.1f} % (quartiles of the pairs {np.quantile(each, 0.25):+.1f} to "
+        f"{np.quantile(each, 0.75):+.1f}); target below {TARGET:g}: {'met' if more < TARGET else 'MISSED'}.",
+    ]
+    write("watching", lines, quick=quick, packages=("pyarrow",), times="Wall and CPU times")
+
+
+if __name__ == "__main__":
+    main()
