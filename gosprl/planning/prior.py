@@ -105,12 +105,14 @@ class Prior:
             policy=np.full(S, -1),
             states=np.zeros(S, dtype=np.int64),
             order=np.zeros(S, dtype=np.int64),
+            place=np.zeros(S, dtype=np.int64),
+            after=np.zeros(S * (A + 1) * COMMON, dtype=np.int32),  # memory is taken as regions become large
             depth=np.zeros(S, dtype=np.int64),
             mark=np.zeros(S, dtype=np.int64),
             scalars=np.zeros(6, dtype=np.int64),
         )
         self._nothing = np.zeros(S)  # what goals cost without prices
-        self._chance, self._scratch = np.zeros(EXPERTS), np.zeros(4)
+        self._chance, self._sums = np.zeros(EXPERTS), np.zeros(2 * A)
         self._seen, self._means = np.ones(4), np.zeros(3)  # by the last survey and overview
         self._goals = (-1, -1)  # unmet states and version of the need at the last plan
         self._wait, self._version, self._due, self._floor = 0, -1, True, 1.0
@@ -269,7 +271,7 @@ class Prior:
             value = plan_around(
                 *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
                 *(around, s, before == self._goals, self.weights, self._means, farthest, SWEEPS, PRECISION),
-                *(need.of_states, self._scratch),
+                *(need.of_states, self._sums),
             )
         finally:  # also if the run is interrupted: the need is not ours
             if spare >= 0:
