@@ -130,6 +130,7 @@ from gosprl._kernels.local import (
     plan_around,
     settle,
     survey,
+    take_in,
     widen,
 )
 from gosprl._kernels.need import Ledger, note, note_many, recount
@@ -332,6 +333,7 @@ __all__ = [
     "sweep",
     "sweep_frozen",
     "sweep_relative",
+    "take_in",
     "touch",
     "touch_many",
     "under_sampled_row",

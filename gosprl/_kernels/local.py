@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from gosprl._kernels._jit import jit
 from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD
-from gosprl._kernels.prior import COMMON, improve, write_steps
+from gosprl._kernels.prior import COMMON, concentrate, improve, learn, write_steps
+from gosprl._kernels.steps import FILLED
 
 MARK, SIZE, LEVEL, RADIUS, SWEPT, SAME = range(6)  # in `Around.scalars`
 RARE = 16  # steps that an action makes less often than once in so many do not widen a region
@@ -177,16 +178,19 @@ def settle(
 
 @jit
 def plan_around(
-    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, farthest, sweeps,
-    precision, through, sums,
+    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, optimism, states,
+    farthest, sweeps, precision, through, sums,
 ):  # fmt: skip
     """Write values and rows for the states around `start`, and return the value there.
 
     The region has all states that are at most as many steps away as the nearest goal, and some more. It is widened
     until a step costing `floor` as often as its radius says costs as much as the plan, so that no goal outside is
-    nearer; but to at most `farthest` times the distance of the nearest goal.
+    nearer; but to at most `farthest` times the distance of the nearest goal. If `states` is not 0, `means` are taken
+    over so many of them before.
     """
     v, scalars = around.v, around.scalars
+    if states > 0:
+        overview(learnt, unmet, price, around.last, optimism, states, means)
     begin(around, start, same)
     goals = 1 if unmet[start] > 0 else 0
     while goals == 0 and scalars[LEVEL] < scalars[SIZE]:
@@ -214,7 +218,7 @@ def plan_around(
             look_ahead(learnt, around, i)
             improve(
                 learnt, counts, layout, cost, reset, v, around.policy, around.states[i : i + 1], around.place,
-                around.after, parts, means, through, around.depth, CLOSE, floor, DEAD, sums,
+                around.after, parts, means, through, around.depth, scalars[RADIUS], floor, DEAD, sums,
             )  # fmt: skip
             v[s] = price[s]
     return v[start]
@@ -265,3 +269,25 @@ def overview(learnt, unmet, price, last, optimism, states, out):
     out[0] = popular / into if into > 0 else 0.0
     out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
     out[2] = optimism * least_unknown + (1 - optimism) * unknown / others if others > 0 else out[1]
+
+
+@jit
+def take_in(
+    learnt, counts, layout, rows, judging, last, look, rounds, pseudo, first, chance, unmet, missing, states, out
+):  # fmt: skip
+    """Learn from what is new in `rows`. If these are the `last` ones, improve concentrations, and `look` at all states.
+
+    Returns 0. If the table of steps would not stay half empty, nothing is done: returns the slots that it needs.
+    """
+    new = 0
+    for row in rows:
+        new += counts.length[row] - learnt.taken[row]
+    size = 2 * (learnt.steps.scalars[FILLED] + 2 * new)
+    if len(rows) > 0 and size > len(learnt.steps.kind):
+        return 2 * size
+    learn(learnt, counts, layout, rows, judging, pseudo, chance)
+    if last:
+        concentrate(learnt, rounds, pseudo, first)
+    if last and look:
+        survey(learnt, counts, layout, unmet, missing, states, out)
+    return 0
