@@ -46,7 +46,7 @@ def need_of(goals):
 def planned(prior, goals, s=0, prices=None, optimism=0.0):
     """(rows, values) of a plan from s to goals [S]."""
     need = need_of(goals)
-    prior.survey(need)
+    prior.update(need)
     policy, value = prior.plan(s, need, np.ones(len(prior._model.rows)), prices, optimism)
     assert value == prior._around.v[s]
     return policy, prior._around.v

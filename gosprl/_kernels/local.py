@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from gosprl._kernels._jit import jit
 from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD
-from gosprl._kernels.prior import COMMON, best_row
-from gosprl._kernels.steps import state_after
+from gosprl._kernels.prior import COMMON, concentrate, improve, learn, write_steps
+from gosprl._kernels.steps import FILLED
 
 MARK, SIZE, LEVEL, RADIUS, SWEPT, SAME = range(6)  # in `Around.scalars`
 RARE = 16  # steps that an action makes less often than once in so many do not widen a region
@@ -27,6 +27,8 @@ class Around(NamedTuple):
     policy: NDArray[np.int64]  # [S] rows; -1 outside of the region
     states: NDArray[np.int64]  # [S] those of the region, the nearest first
     order: NDArray[np.int64]  # [S] the same states as they are swept
+    place: NDArray[np.int64]  # [S] where in `states` each state of the region is
+    after: NDArray[np.int32]  # [S (A + 1) COMMON] where common steps lead from each of `states`: see `write_steps`
     depth: NDArray[np.int64]  # [S] steps from where the walk was, of the states of the region
     mark: NDArray[np.int64]  # [S] the MARK of the last region that had the state
     scalars: NDArray[np.int64]  # [6] MARK of this region, its SIZE, where its last LEVEL begins, its RADIUS in steps;
@@ -54,20 +56,26 @@ def include(around, s):
         around.v[s] = around.last[s] if around.mark[s] >= around.scalars[SAME] else DEAD
         around.mark[s] = around.scalars[MARK]
         around.states[around.scalars[SIZE]] = s
+        around.place[s] = around.scalars[SIZE]
         around.depth[s] = around.scalars[RADIUS]
         around.scalars[SIZE] += 1
 
 
 @jit
-def include_steps(learnt, around, s, kind):
-    """Add the states that are frequent steps of a kind away from s."""
-    if learnt.steps.code[s] < 0:
-        return
+def look_ahead(learnt, around, i):
+    """Write where common steps lead from the i-th state of the region."""
+    width = len(learnt.total) * COMMON
+    write_steps(learnt, around.states[i], around.after[i * width : (i + 1) * width])
+
+
+@jit
+def include_steps(learnt, around, i, kind):
+    """Add the states that are frequent steps of a kind away from the i-th state."""
+    begin = (i * len(learnt.total) + kind) * COMMON
     for k in range(COMMON):
-        if RARE * learnt.times[kind, k] >= max(learnt.total[kind], 1):
-            t = state_after(learnt.steps, s, learnt.common[kind, k])
-            if t >= 0:
-                include(around, t)
+        t = around.after[begin + k]
+        if t >= 0 and RARE * learnt.times[kind, k] >= learnt.total[kind]:
+            include(around, np.int64(t))
 
 
 @jit
@@ -80,6 +88,7 @@ def widen(learnt, counts, layout, reset, unmet, around):
         s = around.states[i]
         if i > 0 and unmet[s] > 0:  # paths end there
             continue
+        look_ahead(learnt, around, i)
         for row in range(layout.ptr[s], layout.ptr[s + 1]):
             if not layout.enabled[row]:
                 continue
@@ -89,14 +98,26 @@ def widen(learnt, counts, layout, reset, unmet, around):
             for j in range(counts.start[row], counts.start[row] + counts.length[row]):
                 include(around, np.int64(counts.succ[j]))
             if not layout.terminal[s]:
-                include_steps(learnt, around, s, layout.action[row])
+                include_steps(learnt, around, i, layout.action[row])
         if not layout.terminal[s]:
-            include_steps(learnt, around, s, len(learnt.new))
+            include_steps(learnt, around, i, len(learnt.new))
     scalars[LEVEL] = end
     goals = 0
     for i in range(end, scalars[SIZE]):
         goals += unmet[around.states[i]] > 0
     return goals
+
+
+@jit
+def by_distance(around, unmet, back):
+    """Write the states that are no goals to `order`, by distance; `back`: the farthest first. Returns their number."""
+    n, size = 0, around.scalars[SIZE]
+    for i in range(size):
+        s = around.states[size - 1 - i] if back else around.states[i]
+        if unmet[s] == 0:
+            around.order[n] = s
+            n += 1
+    return n
 
 
 @jit
@@ -118,7 +139,7 @@ def arrange(around, unmet, most):
 @jit
 def settle(
     learnt, counts, layout, cost, floor, reset, unmet, price, around, start, parts, means, anywhere, sweeps, precision,
-    scratch,
+    sums,
 ):  # fmt: skip
     """Solve the shortest paths to the goals of the region, as if nothing led out of it.
 
@@ -130,48 +151,46 @@ def settle(
     The sweeps end when no value near `start` changes by more than `precision`, relative to 1 + value, where a path from
     there may pass: going there, and on from there, takes not much longer than the shortest path.
     """
-    v, order, step, any_step = around.v, around.order, scratch[:2], scratch[2:4]
+    v, order = around.v, around.order
     for i in range(around.scalars[SIZE]):
         s = around.states[i]
         if unmet[s] > 0:
             v[s] = price[s]
+        elif i >= around.scalars[LEVEL]:  # the others looked ahead when the region was widened
+            look_ahead(learnt, around, i)
     first, n = 0 if v[start] >= DEAD else 2, around.scalars[SIZE]
     for sweep in range(first, sweeps):
-        change, longest = 0.0, DEAD
+        longest = DEAD
         if sweep >= 2 and v[start] < DEAD:
             longest = DETOUR * v[start] + 2 * floor
         if sweep == 0 or sweep == 1:
-            for i in range(n):
-                order[i] = around.states[n - 1 - i] if sweep == 0 else around.states[i]
+            n = by_distance(around, unmet, sweep == 0)
         elif sweep & (sweep - 1) == 0:
             n = arrange(around, unmet, DEAD if sweep == 2 else v[start] + CLOSE * floor)
         around.scalars[SWEPT] += n
-        for i in range(n):
-            s = order[i]
-            if unmet[s] > 0:
-                continue
-            value, row = best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, step, any_step)
-            if row < 0:
-                continue
-            if sweep < 2 or (around.depth[s] <= CLOSE and around.depth[s] * floor + value <= longest):
-                change = max(change, min(1.0, abs(value - v[s]) / (1.0 + value)))
-            v[s], around.policy[s] = value, row
+        change = improve(
+            learnt, counts, layout, cost, reset, v, around.policy, order[:n], around.place, around.after,
+            parts, means, anywhere, around.depth, CLOSE if sweep >= 2 else n, floor, longest, sums,
+        )  # fmt: skip
         if change <= precision:
             break
 
 
 @jit
 def plan_around(
-    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, farthest, sweeps,
-    precision, through, scratch,
+    learnt, counts, layout, cost, floor, reset, unmet, price, around, start, same, parts, means, optimism, states,
+    farthest, sweeps, precision, through, sums,
 ):  # fmt: skip
     """Write values and rows for the states around `start`, and return the value there.
 
     The region has all states that are at most as many steps away as the nearest goal, and some more. It is widened
     until a step costing `floor` as often as its radius says costs as much as the plan, so that no goal outside is
-    nearer; but to at most `farthest` times the distance of the nearest goal.
+    nearer; but to at most `farthest` times the distance of the nearest goal. If `states` is not 0, `means` are taken
+    over so many of them before.
     """
     v, scalars = around.v, around.scalars
+    if states > 0:
+        overview(learnt, unmet, price, around.last, optimism, states, means)
     begin(around, start, same)
     goals = 1 if unmet[start] > 0 else 0
     while goals == 0 and scalars[LEVEL] < scalars[SIZE]:
@@ -185,7 +204,7 @@ def plan_around(
             if not anywhere or v[start] >= DEAD:
                 settle(
                     learnt, counts, layout, cost, floor, reset, unmet, price, around, start, parts, means, anywhere,
-                    sweeps, precision, scratch,
+                    sweeps, precision, sums,
                 )  # fmt: skip
         radius = scalars[RADIUS]
         if scalars[LEVEL] == scalars[SIZE] or radius >= most or v[start] <= radius * floor:
@@ -196,9 +215,12 @@ def plan_around(
         if unmet[s] == 0:
             around.last[s] = v[s]
         if unmet[s] > 0 and through:  # `through` as the argument: a literal True would compile the kernel twice
-            around.policy[s] = best_row(
-                learnt, counts, layout, cost, reset, v, s, parts, means, through, scratch[:2], scratch[2:4]
-            )[1]
+            look_ahead(learnt, around, i)
+            improve(
+                learnt, counts, layout, cost, reset, v, around.policy, around.states[i : i + 1], around.place,
+                around.after, parts, means, through, around.depth, scalars[RADIUS], floor, DEAD, sums,
+            )  # fmt: skip
+            v[s] = price[s]
     return v[start]
 
 
@@ -247,3 +269,25 @@ def overview(learnt, unmet, price, last, optimism, states, out):
     out[0] = popular / into if into > 0 else 0.0
     out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
     out[2] = optimism * least_unknown + (1 - optimism) * unknown / others if others > 0 else out[1]
+
+
+@jit
+def take_in(
+    learnt, counts, layout, rows, judging, last, look, rounds, pseudo, first, chance, unmet, missing, states, out
+):  # fmt: skip
+    """Learn from what is new in `rows`. If these are the `last` ones, improve concentrations, and `look` at all states.
+
+    Returns 0. If the table of steps would not stay half empty, nothing is done: returns the slots that it needs.
+    """
+    new = 0
+    for row in rows:
+        new += counts.length[row] - learnt.taken[row]
+    size = 2 * (learnt.steps.scalars[FILLED] + 2 * new)
+    if len(rows) > 0 and size > len(learnt.steps.kind):
+        return 2 * size
+    learn(learnt, counts, layout, rows, judging, pseudo, chance)
+    if last:
+        concentrate(learnt, rounds, pseudo, first)
+    if last and look:
+        survey(learnt, counts, layout, unmet, missing, states, out)
+    return 0

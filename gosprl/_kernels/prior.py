@@ -277,100 +277,115 @@ def concentrate(learnt, rounds, pseudo, first):
             f[k] = new / expected
 
 
-@jit(inline="always")
-def nearby(head, before, following, ptr, start, length, succ, v, s):
-    """Return the least value among successors and predecessors of s; DEAD if none are known."""
-    least = DEAD
-    for row in range(ptr[s], ptr[s + 1]):
-        for j in range(start[row], start[row] + length[row]):
-            if succ[j] != s:
-                least = min(least, v[succ[j]])
-    at = head[s]
-    while at >= 0:
-        least = min(least, v[before[at]])
-        at = following[at]
-    return least
+@jit
+def write_steps(learnt, s, out):
+    """Write where the common steps of each action, and of any, lead from s: [(A + 1) COMMON], -1 where no state is."""
+    for kind in range(len(learnt.total)):
+        for k in range(COMMON):
+            leads = learnt.times[kind, k] > 0 and learnt.steps.code[s] >= 0
+            out[kind * COMMON + k] = state_after(learnt.steps, s, learnt.common[kind, k]) if leads else -1
 
 
 @jit(inline="always")
-def stepped(steps, code, fixed, spare, there, common, times, v, s, kind, otherwise, out):
-    """Write out [2]: mean value after a step of a kind, without those that stay; and the part of those that stay.
+def stepped(after, begin, times, kind, spare, there, v, s, otherwise):
+    """Return the mean value after a step of a kind, without those that stay; and the part of those that stay.
 
-    Steps out of the range of numbers do not count. If none is left, the value is `otherwise`. Where states are
-    discovered, steps to unknown places count in part: as often as there was a state. States without a value (DEAD)
-    count as staying.
+    `after` has where the steps lead to from `begin` on. Those that lead to no state do not count. If none is left, the
+    value is `otherwise`. Where states are discovered, steps to unknown places count in part: as often as there was a
+    state. States without a value (DEAD) count as staying.
     """
     total, value, stayed = 0.0, 0.0, 0.0
-    if code >= 0:
-        for k in range(COMMON):
+    for k in range(COMMON):
+        t = after[begin + k]
+        if t >= 0:
             number = float(times[kind, k])
-            if number == 0:  # so are all that follow
-                break
-            if fixed > 0:  # as `state_after` does
-                t = (code + common[kind, k]) & CODES
-                t = t if t < fixed else -1
-            else:
-                t = state_after(steps, s, common[kind, k])
             if t == spare:
                 number *= there
-            if t >= 0:
-                total += number
-                if t == s or v[t] >= DEAD:
-                    stayed += number
-                else:
-                    value += number * v[t]
-    out[0] = value / total if total > 0 else otherwise
-    out[1] = stayed / total if total > 0 else 0.0
+            total += number
+            if t == s or v[t] >= DEAD:
+                stayed += number
+            else:
+                value += number * v[t]
+    if total > 0:
+        return value / total, stayed / total
+    return otherwise, 0.0
 
 
 @jit
-def best_row(learnt, counts, layout, cost, reset, v, s, parts, means, anywhere, step, any_step):
-    """Return (value, row) of the best row of a state: DEAD, -1 if there is none.
+def improve(
+    learnt, counts, layout, cost, reset, v, policy, states, place, after, parts, means, anywhere, depth, deepest, floor,
+    longest, sums,
+):  # fmt: skip
+    """Write value and best row of each of `states`, in turn; return the largest change of a value.
 
     A row's law is (N p_hat + c base) / (N + c). `parts` [EXPERTS] are the weights of the base, `means` [3] the values
-    of successors that are popular, known and unknown. A successor without a value (DEAD) counts as staying.
-    Not `anywhere`: rows count only if they may lead to a state near by that has a value.
+    of successors that are popular, known and unknown. A successor without a value (DEAD) counts as staying. A state
+    keeps its value if no row leads on. Not `anywhere`: rows count only if they may lead to a state near by that has a
+    value. `after` has what `write_steps` wrote for the state at each place.
+
+    A change is relative to 1 + value, and counts in states of at most this depth where `depth` times `floor` plus the
+    value is at most `longest`. `sums` [2 A] are overwritten.
     """
     # arrays by names of their own: each access to a tuple of arrays costs a count of references
-    ptr, action, enabled, certain = layout.ptr, layout.action, layout.enabled, layout.certain
+    ptr, action, enabled, certain, terminal = layout.ptr, layout.action, layout.enabled, layout.certain, layout.terminal
     visits, start, length, succ, number = counts.visits, counts.start, counts.length, counts.succ, counts.number
-    steps, common, times, concentration = learnt.steps, learnt.common, learnt.times, learnt.concentration
-    kind, factor = learnt.kind, learnt.factor
-    code, fixed, spare = steps.code[s], steps.scalars[FIXED], steps.scalars[SPARE]
+    head, before, following = learnt.head, learnt.before, learnt.next
+    times, concentration, kind, factor = learnt.times, learnt.concentration, learnt.kind, learnt.factor
+    spare, A = learnt.steps.scalars[SPARE], len(learnt.new)
     there = learnt.scalars[THERE] + 1.0
     there /= there + learnt.scalars[NOT_THERE] + 1.0
-    learns = not layout.terminal[s]
-    near = nearby(learnt.head, learnt.before, learnt.next, ptr, start, length, succ, v, s)
-    stepped(steps, code, fixed, spare, there, common, times, v, s, len(learnt.new), means[0], any_step)
-    beyond = parts[POPULAR] * means[0] + parts[KNOWN] * means[1] + parts[UNKNOWN] * means[2]
-    value, best = DEAD, -1
-    for row in range(ptr[s], ptr[s + 1]):
-        if not enabled[row]:
-            continue
-        if certain[row]:
-            total, stays, rest = 1.0, 1.0 if v[reset] >= DEAD else 0.0, v[reset]
-            leads = 1.0
-        else:
-            total, stays, rest = float(visits[row]), 0.0, 0.0
+    to_itself, to_any_step, to_step = parts[SELF], parts[ANY_STEP], parts[STEP]
+    popular, known, unknown = parts[POPULAR], parts[KNOWN], parts[UNKNOWN]
+    beside, otherwise = parts[SIBLING] + parts[BEFORE], means[0]
+    beyond = popular * means[0] + known * means[1] + unknown * means[2]
+    change = 0.0
+    for s in states:
+        near, first, end, here = DEAD, ptr[s], ptr[s + 1], (A + 1) * COMMON * place[s]
+        for row in range(first, end):
+            rest, stays = 0.0, 0.0
             for j in range(start[row], start[row] + length[row]):
-                if succ[j] == s or v[succ[j]] >= DEAD:
+                t = succ[j]
+                if t != s:
+                    near = min(near, v[t])
+                if t == s or v[t] >= DEAD:
                     stays += number[j]
                 else:
-                    rest += number[j] * v[succ[j]]
-            leads = total - stays
-            if learns:
-                c = concentration[action[row]] * factor[kind[row]] if total > 0 else 1.0
-                stepped(steps, code, fixed, spare, there, common, times, v, s, action[row], means[0], step)
-                base = beyond + parts[ANY_STEP] * any_step[0] + parts[STEP] * step[0]
-                kept = parts[SELF] + parts[ANY_STEP] * any_step[1] + parts[STEP] * step[1]
-                if near < DEAD:
-                    base += (parts[SIBLING] + parts[BEFORE]) * near
-                else:
-                    kept += parts[SIBLING] + parts[BEFORE]
-                leads += 1.0 - kept - parts[POPULAR] - parts[KNOWN] - parts[UNKNOWN]
-                total, stays, rest = total + c, stays + c * kept, rest + c * base
-        if total - stays > 1e-9 * total and (anywhere or leads > 1e-9):
-            q = (cost[row] * total + rest) / (total - stays)
-            if q < value - 1e-9:
-                value, best = q, row
-    return value, best
+                    rest += number[j] * v[t]
+            sums[2 * (row - first)], sums[2 * (row - first) + 1] = rest, stays
+        at = head[s]
+        while at >= 0:
+            near = min(near, v[before[at]])
+            at = following[at]
+        any_value, any_stays = stepped(after, here + A * COMMON, times, A, spare, there, v, s, otherwise)
+        value, best = DEAD, -1
+        for row in range(first, end):
+            if not enabled[row]:
+                continue
+            if certain[row]:
+                total, stays, rest = 1.0, 1.0 if v[reset] >= DEAD else 0.0, v[reset]
+                leads = 1.0
+            else:
+                total, rest, stays = float(visits[row]), sums[2 * (row - first)], sums[2 * (row - first) + 1]
+                leads = total - stays
+                if not terminal[s]:
+                    a = action[row]
+                    c = concentration[a] * factor[kind[row]] if total > 0 else 1.0
+                    step, step_stays = stepped(after, here + a * COMMON, times, a, spare, there, v, s, otherwise)
+                    base = beyond + to_any_step * any_value + to_step * step
+                    kept = to_itself + to_any_step * any_stays + to_step * step_stays
+                    if near < DEAD:
+                        base += beside * near
+                    else:
+                        kept += beside
+                    leads += 1.0 - kept - popular - known - unknown
+                    total, stays, rest = total + c, stays + c * kept, rest + c * base
+            if total - stays > 1e-9 * total and (anywhere or leads > 1e-9):
+                q = (cost[row] * total + rest) / (total - stays)
+                if q < value - 1e-9:
+                    value, best = q, row
+        if best < 0:
+            continue
+        if depth[s] <= deepest and depth[s] * floor + value <= longest:
+            change = max(change, min(1.0, abs(value - v[s]) / (1.0 + value)))
+        v[s], policy[s] = value, best
+    return change

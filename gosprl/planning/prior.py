@@ -70,12 +70,13 @@ class Prior:
     """
 
     def __init__(self, model: EmpiricalModel) -> None:
-        from gosprl._kernels import DEAD, Around
+        from gosprl._kernels import DEAD, Around, plan_around, take_in
         from gosprl._kernels.prior import ANY_STEP, BUCKETS, COMMON, EXPERTS, KINDS, NEAR, STEP, Learnt
 
         S, R, A = model.rows.num_states, len(model.rows), model.num_actions
         weight = np.full(EXPERTS, BEGIN)
         weight[[STEP, ANY_STEP]] = TRUSTED
+        self._take_in, self._plan_around = take_in, plan_around  # to import them again takes time in each plan
         self._model, self._mark, self._placed = model, 0, model.states.fixed
         self._has_steps = model.states.fixed > 0  # whether a state has a code
         self._learnt: Learnt = Learnt(
@@ -105,15 +106,18 @@ class Prior:
             policy=np.full(S, -1),
             states=np.zeros(S, dtype=np.int64),
             order=np.zeros(S, dtype=np.int64),
+            place=np.zeros(S, dtype=np.int64),
+            after=np.zeros(S * (A + 1) * COMMON, dtype=np.int32),  # memory is taken as regions become large
             depth=np.zeros(S, dtype=np.int64),
             mark=np.zeros(S, dtype=np.int64),
             scalars=np.zeros(6, dtype=np.int64),
         )
         self._nothing = np.zeros(S)  # what goals cost without prices
-        self._chance, self._scratch = np.zeros(EXPERTS), np.zeros(4)
+        self._chance, self._sums = np.zeros(EXPERTS), np.zeros(2 * A)
         self._seen, self._means = np.ones(4), np.zeros(3)  # by the last survey and overview
         self._goals = (-1, -1)  # unmet states and version of the need at the last plan
-        self._wait, self._version, self._due, self._floor = 0, -1, True, 1.0
+        self._wait, self._version, self._due = 0, -1, True
+        self._cost, self._floor = np.ones(0), 1.0  # costs of the last plan, and the least of them
         self.plans = 0
 
     @staticmethod
@@ -121,18 +125,32 @@ class Prior:
         """Whether unseen successors are possible in a model."""
         return model.states.fixed != 1 and not model.closed
 
-    def update(self, judging: bool = True) -> None:
-        """Learn from what happened since the last call; not `judging`: weights stay what they are."""
-        from gosprl._kernels import prior
+    def update(self, need: "Need | None" = None, judging: bool = True) -> None:
+        """Learn from what happened since the last call; not `judging`: weights stay what they are.
 
-        rows, layout = self._model.changed(self._mark), self._layout()
-        self._mark = self._model.mark()
+        With a need, look at all states as well, if more plans were made since the last time than one in SHARE states.
+        """
+        model, into = self._model, self._learnt.into
+        rows = model.changed(self._mark)
+        self._mark = model.mark()
         self._place_states()
-        for end in range(len(rows), 0, -BATCH):  # the last ones changed first
-            part = rows[max(end - BATCH, 0) : end]
-            self._make_room(part)
-            prior.learn(self._learnt, self._model.counts, layout, part, judging, PSEUDO, self._chance)
-        prior.concentrate(self._learnt, ROUNDS, PSEUDO, FIRST)
+        look = need is not None and self._is_due(need)
+        unmet, missing = (into, into) if need is None else (need.unmet_items, need.missing_samples)
+        for end in range(len(rows), min(len(rows), 1) - 1, -BATCH):  # the last ones changed first
+            begin = max(end - BATCH, 0)
+            how = (judging, begin == 0, look, ROUNDS, PSEUDO, FIRST, self._chance)
+            given = (model.counts, self._layout(), rows[begin:end], *how, unmet, missing, model.states.used, self._seen)
+            if slots := self._take_in(self._learnt, *given):
+                self._make_room(int(slots))
+                self._take_in(self._learnt, *given)
+
+    def _is_due(self, need: "Need") -> bool:
+        """Whether to look at all states now."""
+        if self._wait > 0 and self._version == need.version:
+            self._wait -= 1
+            return False
+        self._version, self._wait, self._due = need.version, self._model.rows.num_states // SHARE, True
+        return True
 
     def _place_states(self) -> None:
         """Take in the states discovered since the last call."""
@@ -147,17 +165,13 @@ class Prior:
                     self._has_steps = True
         self._placed = steps.scalars[SPARE] = states.used
 
-    def _make_room(self, rows: NDArray[np.int64]) -> None:
-        """Enlarge the table of steps, so that it stays half empty whatever is learnt from rows [n]."""
-        from gosprl._kernels.steps import FILLED, move_steps
+    def _make_room(self, slots: int) -> None:
+        """Enlarge the table of steps."""
+        from gosprl._kernels.steps import move_steps
 
-        learnt, steps = self._learnt, self._learnt.steps
-        new = int((self._model.counts.length[rows] - learnt.taken[rows]).sum())
-        size = 2 * int(steps.scalars[FILLED] + 2 * new)
-        if size > len(steps.kind):
-            larger = _with_slots(steps, 2 * size)
-            move_steps(steps, larger)
-            self._learnt = learnt._replace(steps=larger)
+        larger = _with_slots(self._learnt.steps, slots)
+        move_steps(self._learnt.steps, larger)
+        self._learnt = self._learnt._replace(steps=larger)
 
     def _layout(self) -> "Layout":
         from gosprl._kernels.prior import Layout
@@ -184,24 +198,14 @@ class Prior:
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
-    def survey(self, need: "Need") -> None:
-        """Look at all states, if more plans were made since the last time than one in SHARE states."""
-        from gosprl._kernels import survey
-
-        if self._wait > 0 and self._version == need.version:
-            self._wait -= 1
-            return
-        model, unmet, missing = self._model, need.unmet_items, need.missing_samples
-        survey(self._learnt, model.counts, self._layout(), unmet, missing, model.states.used, self._seen)
-        self._version, self._wait, self._due = need.version, model.rows.num_states // SHARE, True
-
     def leads(self) -> bool:
         """Whether plans should be made with the prior."""
         from gosprl._kernels import ANY_STEP, FOUND_GOALS, STEP, UNSEEN_MASS
         from gosprl._kernels.prior import SIBLING
 
         again = self._learnt.again
-        earned = self._has_steps and self.weights[[STEP, ANY_STEP]].sum() >= EARNED
+        weights = self.weights
+        earned = self._has_steps and weights[STEP] + weights[ANY_STEP] >= EARNED
         earned = earned or (self._seen[FOUND_GOALS] > 0 and again[SIBLING] >= BESIDE * (again.sum() + PSEUDO))
         return bool(earned and self._seen[UNSEEN_MASS] >= UNSEEN)
 
@@ -251,8 +255,6 @@ class Prior:
         optimism
             From 0 to 1: how much is hoped for from the successors that nothing is known of.
         """
-        from gosprl._kernels import overview, plan_around
-
         model, states, around = self._model, self._model.states, self._around
         unmet, spare, before = need.unmet_items, self.spare(need), self._goals
         self._goals = (need.unmet_states, need.version)
@@ -261,16 +263,15 @@ class Prior:
         try:
             if spare >= 0:
                 unmet[spare] = 1  # during this plan: a copy would take time in proportion to the states
-            if self._due:
-                self._due = False
-                known = states.used + model.growing
-                overview(self._learnt, unmet, price, around.last, float(optimism), known, self._means)
-                self._floor = float(cost.min())
-            value = plan_around(
+            if self._due and cost is not self._cost:
+                self._cost, self._floor = cost, float(cost.min())
+            known = states.used + model.growing if self._due else 0
+            value = self._plan_around(
                 *(self._learnt, model.counts, self._layout(), cost, self._floor, max(states.reset, 0), unmet, price),
-                *(around, s, before == self._goals, self.weights, self._means, farthest, SWEEPS, PRECISION),
-                *(need.of_states, self._scratch),
+                *(around, s, before == self._goals, self.weights, self._means, float(optimism), known, farthest),
+                *(SWEEPS, PRECISION, need.of_states, self._sums),
             )
+            self._due = False
         finally:  # also if the run is interrupted: the need is not ours
             if spare >= 0:
                 unmet[spare] = 0

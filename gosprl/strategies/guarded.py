@@ -278,12 +278,14 @@ class GuardedPlanner(Planner):
         self.account(t - 1, samples, walked=True)
         if self._until is not None and (samples > self._until[0] or self._steps[CERTIFIED] >= self._until[1]):
             self._until = None
-        if self._until is None and self._allowed() < 1 and not self.need.unmet_items[s]:
+        allowed = self._allowed() if self._until is None else 0
+        if self._until is None and allowed < 1 and not self.need.unmet_items[s]:
             given_up = self._value_episodes(s, t)
             if given_up is not None:
                 return given_up
-        if self._until is None and self._allowed() >= 1:
-            return self._attempt_practical(s, t)
+            allowed = self._allowed()
+        if allowed >= 1:
+            return self._attempt_practical(s, t, allowed)
         if self._until is None:
             certified = self._steps[CERTIFIED]
             self._until = (samples, certified + max(certified, self._patience))
@@ -328,7 +330,8 @@ class GuardedPlanner(Planner):
         practical, certified = self._steps
         return math.floor(min(self.options.kappa * (self._credit + certified), float(2**53))) - practical
 
-    def _attempt_practical(self, s: int, t: int) -> Attempt | GivenUp:
+    def _attempt_practical(self, s: int, t: int, steps: int) -> Attempt | GivenUp:
+        """Return a practical attempt of at most so many steps."""
         self.certified.restart()  # the next walk does not belong to a certified attempt
         try:
             answer = self.practical.attempt(s, t)
@@ -342,7 +345,7 @@ class GuardedPlanner(Planner):
         if isinstance(answer, GivenUp):  # scaled sets certify nothing
             return self._attempt_certified(s, t)
         self._mode = PRACTICAL
-        return _at_most(answer, self._allowed())
+        return _at_most(answer, steps)
 
     def _attempt_certified(self, s: int, t: int) -> Attempt | GivenUp:
         answer = self.certified.attempt(s, t)

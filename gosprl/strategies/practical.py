@@ -299,8 +299,7 @@ class PracticalPlanner(Planner):
         prior, need = self._prior, self.need
         if prior is None or need.missing == 0:
             return None
-        prior.update()
-        prior.survey(need)
+        prior.update(need)
         if not prior.leads() or self._waited_too_long(t):
             return None
         optimism, prices = prior.optimism, None
