@@ -108,6 +108,13 @@ def log_ratio(x, y):
     return float(np.log(x.mean() / y.mean())), float(variance)
 
 
+def paired_ratio_interval(x, y):
+    """Ratio of the means of x and y, whose entries belong together, and its 95 % interval by the delta method."""
+    ratio = float(x.mean() / y.mean())
+    half = 1.96 * float((x - ratio * y).std(ddof=1)) / len(x) ** 0.5 / float(y.mean())
+    return ratio, ratio - half, ratio + half
+
+
 def ratio_interval(x, y):
     """Ratio of the means of x and y, and its 95 % interval."""
     log, variance = log_ratio(x, y)

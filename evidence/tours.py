@@ -50,8 +50,8 @@ def main():
         f"every pair; steps over the fluid limit, mean of {given.runs} runs ± 95 %; differences are paired by seed.",
         f"Tours are for the last {tours.GOALS} goals.",
         "",
-        f"| system | {' | '.join(SETTINGS)} | tours - prices | tours - nearest |",
-        "|---|" + "---|" * (len(SETTINGS) + 2),
+        f"| system | runs | {' | '.join(SETTINGS)} | tours - prices | tours - nearest |",
+        "|---|" + "---|" * (len(SETTINGS) + 3),
     ]
     for name, make in SYSTEMS.items():
         found = ratios(make, range(given.first, given.first + given.runs))

@@ -9,8 +9,11 @@ numbers. Both matter while counts are small. So:
 
 1. With unknown dynamics there are no prices before some needed samples were collected, on average over all pairs of
    needed states: 1, but 6 where the successors are known. There, wider sets without prices are better for longer.
-   Where states are discovered, all pairs count that are known or that there is room for.
-2. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
+   Where successors are known, all pairs count; where states are discovered, all that are known or that there is room
+   for.
+2. Where successors are known, goals without prices are already reached well. So only prices that are certain to help
+   are used: differences of less than BELIEVED[0] steps are ignored, and none is larger than BELIEVED[1].
+3. The program is often indifferent between a near goal and a far one. While few samples are missing, the near one is
    better: prices are a little smaller then.
 
 With known dynamics, the last few goals of one walk are priced by the tours through them (`gosprl.planning.tours`), if
@@ -46,6 +49,7 @@ WORK = 20_000  # with many states: entries of the program that its solution may 
 TRUSTED = 0.1  # largest gap of a solution whose potential is used
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples a pair before there are prices
+BELIEVED = (1, 10)  # if successors are known: steps taken off each price; its largest value then
 FEW, SMALLER = 3, 0.9  # below so many missing samples a missing item, prices are multiplied by this
 
 
@@ -104,7 +108,7 @@ class Prices:
     def _needed_pairs(self) -> int:
         """Return the number of pairs of states that something is needed of."""
         model, need, state = self._model, self._need, self._model.rows.state
-        if model.growing or need.requirement.of_discovered:
+        if model.closed or model.growing or need.requirement.of_discovered:
             return int(np.count_nonzero(model.enabled))
         needed = need.state > 0
         needed[state[need.pair > 0]] = True
@@ -127,7 +131,15 @@ class Prices:
         if self._potential is None:
             return None
         few = missing < FEW * float(self._need.unmet_items.sum())
-        return SMALLER * self._potential if few else self._potential
+        prices = SMALLER * self._potential if few else self._potential
+        return self._believed(prices) if self._model.closed and self._dynamics is None else prices
+
+    def _believed(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return prices [S] of which small differences are ignored, and large ones cut."""
+        goals, (ignored, most) = self._need.unmet_items > 0, BELIEVED
+        least = prices[goals].min() if goals.any() else prices.min()
+        believed: NDArray[np.float64] = np.clip(prices - least - ignored, 0.0, most)
+        return believed
 
     def _solve_again(self, s: int, t: int, unseen: Callable[[], NDArray[np.float64]], missing: float) -> None:
         try:
