@@ -45,7 +45,8 @@ from gosprl.strategies.reach import Reach
 
 PATIENCE = 10  # times the steps that the prior predicts to the next needed sample
 DISTANCE_PRECISION = 0.05  # of expected steps
-NARROW, WIDE = 0.01, 0.1  # scales of the sets; the second if successors are known and goals have no prices
+NARROW = 0.01  # scale of the sets
+KNOWN = {False: 0.1, True: 0.05}  # if successors are known, by whether goals have prices
 
 
 class NarrowKL(KL):
@@ -78,8 +79,8 @@ class Practical(Strategy):
     Parameters
     ----------
     delta, scale
-        Level and width multiplier of the `kl` sets that paths are planned with; scale None: 0.01, or 0.1 as long as
-        successors are known and goals have no prices.
+        Level and width multiplier of the `kl` sets that paths are planned with; scale None: 0.01; where
+        successors are known 0.1, and 0.05 as soon as goals have prices.
     successors
         Candidates for the next states, as in `EmpiricalModel.restrict`.
     dynamics
@@ -116,7 +117,7 @@ class Practical(Strategy):
         """Return the options of the shortest paths that the walk takes, to goals with prices or without."""
         if self.dynamics is not None:
             return Gosprl(dynamics=self.dynamics, successors=self.successors, duplicate_start=False)
-        usual = NARROW if priced or self.successors is None else WIDE
+        usual = NARROW if self.successors is None else KNOWN[priced]
         sets = NarrowKL(self.delta, self.scale or usual)
         return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
 

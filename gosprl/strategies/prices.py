@@ -49,7 +49,7 @@ WORK = 20_000  # with many states: entries of the program that its solution may 
 TRUSTED = 0.1  # largest gap of a solution whose potential is used
 PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
 COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples a pair before there are prices
-BELIEVED = (1, 10)  # if successors are known: steps taken off each price; its largest value then
+BELIEVED = (1, 5)  # if successors are known: steps taken off each price; its largest value then
 FEW, SMALLER = 3, 0.9  # below so many missing samples a missing item, prices are multiplied by this
 
 
