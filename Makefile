@@ -55,6 +55,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/prior.py
+	$(BIN)/python benchmarks/before.py
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/applications.py
 
