@@ -63,6 +63,7 @@ from gosprl._kernels.counts import (
     touch,
     touch_many,
 )
+from gosprl._kernels.endgame import best_sample, level_after, solve_levels
 from gosprl._kernels.flow import (
     Iterate,
     Network,
@@ -243,6 +244,7 @@ __all__ = [
     "average",
     "average_errors",
     "begin",
+    "best_sample",
     "by_distance",
     "changed_since",
     "check_rows",
@@ -283,6 +285,7 @@ __all__ = [
     "largest_split_move",
     "largest_sum",
     "learn",
+    "level_after",
     "lightest_paths",
     "link",
     "lipschitz_errors",
@@ -324,6 +327,7 @@ __all__ = [
     "slot_of",
     "slot_of_step",
     "solve",
+    "solve_levels",
     "sort_by",
     "state_after",
     "stays_alive",

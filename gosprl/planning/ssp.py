@@ -54,6 +54,11 @@ class Plan:
     workspace: Workspace = field(repr=False)  # the sets, for `warm=`
     solution: Solution = field(repr=False)  # the iteration's final values, for `warm=`
 
+    def _repr_html_(self) -> str:
+        from gosprl.report.notebook import of_plan
+
+        return of_plan(self)
+
 
 def plan(
     system: EmpiricalModel | TabularMDP,

@@ -174,7 +174,7 @@ class GuardedPlanner(Planner):
     @property
     def _patience(self) -> int:
         """P l; with the states discovered so far, where their number is unknown."""
-        model = self.model
+        model = self.model.returned  # of a fleet, both models have the same states
         S, P = model.num_outcomes, model.num_pairs_bound
         if S is None or P is None:
             known = len(model.discovered) + 1

@@ -34,6 +34,7 @@ from gosprl.errors import InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.planning.endgame import Endgame
 from gosprl.planning.prior import Prior
 from gosprl.planning.workspace import Workspace
 from gosprl.sets import KL, Intervals
@@ -44,7 +45,7 @@ from gosprl.strategies.prices import FLUID_STATES, Prices
 from gosprl.strategies.reach import Reach
 
 PATIENCE = 10  # times the steps that the prior predicts to the next needed sample
-DISTANCE_PRECISION = 0.05  # of expected steps
+DISTANCE_PRECISION, DISTANCES_AGAIN = 0.05, 1.05  # of expected steps; growth of the counts after which they are new
 NARROW = 0.01  # scale of the sets
 KNOWN = {False: 0.1, True: 0.05}  # if successors are known, by whether goals have prices
 
@@ -158,6 +159,7 @@ class PracticalPlanner(Planner):
         self._paths = GosprlPlanner(options.paths(self._priced), model, need, rng)
         self._reach = reach
         self._prior = Prior(model) if self._may_have_prior() else None
+        self._endgame = None if options.dynamics is None else Endgame(model, need, options.dynamics)
         self._plan: Attempt | None = None
         self._new_arrays()
         self._collected, self._since, self._predicted = -1, 0, 0.0  # see `_waited_too_long`
@@ -169,7 +171,7 @@ class PracticalPlanner(Planner):
         self._limit, self._limited = np.ones(R, dtype=np.int64), 0  # see `_limits`; the model's mark when it was called
         self._cost, self._used = np.ones(0), -1  # see `_costs`; states in use when it was called
         self._distances: Workspace | None = None  # see `expected_steps`
-        self._distances_at, self._steps = (-1, 0, 0, 0), np.ones(0)
+        self._distances_to, self._distances_at, self._steps = (-1, 0, 0), 0, np.ones(0)
         # used without a plan: the attempt ends in states whose need is met
         self._sampling = Attempt(np.full(S, -1), self._no_goals, np.full(R, UNLIMITED), UNLIMITED, sample=True)
 
@@ -217,12 +219,14 @@ class PracticalPlanner(Planner):
         model, need = self.model, self.need
         if model.rows.num_states > FLUID_STATES:
             return None
-        now = (model.mark(), need.unmet_states, need.version, len(need.settled))
-        if now != self._distances_at:
+        goals_now = (need.unmet_states, need.version, len(need.settled))
+        if goals_now != self._distances_to or model.mark() > DISTANCES_AGAIN * self._distances_at:
             if self._distances is None:
                 self._distances = Workspace(model, self.options.paths().family())
-            self._distances_at = now
-            self._steps = self._distances.plan(need.unmet_items > 0, self._costs(), DISTANCE_PRECISION, -1)[1]
+            self._distances_to, self._distances_at = goals_now, model.mark()
+            goals = need.unmet_items > 0
+            steps = self._distances.plan(goals, self._costs(), DISTANCE_PRECISION, -1)[1]
+            self._steps = np.where(goals, 0.0, steps)  # the plan's are those of coming back to a goal
         return self._steps
 
     @property
@@ -256,6 +260,8 @@ class PracticalPlanner(Planner):
                 return GivenUp(self.need.waived)
         if self._plan is not None and self._is_stale(self._plan):
             self._plan = None
+        if (last := self._last_samples()) is not None:
+            return self._walk(last, t)
         if self._can_sample(s):
             return self._walk(self._plan or self._sampling, t)
         row = -1 if self._plan is None else int(self._plan.policy[s])
@@ -267,6 +273,17 @@ class PracticalPlanner(Planner):
             self._made = (self.model.mark(), self.need.unmet_states, self.need.version)
         assert self._plan is not None
         return self._walk(self._plan, t)
+
+    def _last_samples(self) -> Attempt | None:
+        """Return the way to the next sample in the best order of the last ones; None: too much is missing for that."""
+        if self._endgame is None or len(self._prices.walkers) > 1 or (found := self._endgame.policy()) is None:
+            return None
+        if self._reach is not None and self._endgame.farthest > self._reach.limit:
+            return None
+        policy, missing = found
+        limit = np.full(len(self.model.rows), UNLIMITED)
+        limit[missing] = self.model.visits[missing]
+        return Attempt(policy, self._no_goals, limit, UNLIMITED)
 
     def _new_plan(self, s: int, t: int) -> Attempt | GivenUp:
         reach, expected = self._reach, self._expected_plan(s, t)

@@ -17,7 +17,7 @@ numbers. Both matter while counts are small. So:
    better: prices are a little smaller then.
 
 With known dynamics, the last few goals of one walk are priced by the tours through them (`gosprl.planning.tours`), if
-there are at most FLUID_STATES states.
+there are at most FLUID_STATES states; the very last samples of pairs need no prices (`gosprl.planning.endgame`).
 
 A program is solved exactly if it is small: FLUID_STATES states, or CHOICES choices in at most FORCED states. A choice
 is a pair beyond the first one of its state. The solver removes states without a choice, so these cost little, and the

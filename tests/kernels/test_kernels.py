@@ -221,6 +221,17 @@ for escape in (None, np.linspace(0, 0.2, R)):
     flow = approximate.solve(*given, basis=basis, work=5_000)
     show("flow", flow.potential, np.array([flow.value, flow.gap]), flow.basis.x, flow.basis.v, flow.basis.y)
 
+# the last samples with known dynamics
+for river in (gosprl.envs.make("riverswim6"), gosprl.TabularMDP(np.eye(2)[:, None, :])):
+    missing = np.arange(len(river.rows)) % 3
+    size, item = missing[missing > 0] + 1, np.where(missing > 0, np.cumsum(missing > 0) - 1, -1)
+    stride = np.append(1, np.cumprod(size))[:-1]
+    values = np.zeros((int(np.prod(size)), river.num_states))
+    best, arrays = np.zeros(values.shape, dtype=np.int64), (river.rows.ptr, river.ptr, river.succ, river.prob)
+    enabled, cost = np.ones(len(river.rows), dtype=bool), np.ones(len(river.rows))
+    done = _kernels.solve_levels(arrays, enabled, cost, item, size, stride, values, best, 1e-4, 1000)
+    show("levels", np.array([done]), values, best)
+
 # focused planning with prices
 for options in ({"scale": 0.03}, {"dynamics": grid}):
     collector = gosprl.Collector(16, 4, 3, strategy="gosprl", seed=0, **options)
