@@ -82,9 +82,9 @@ class Watch(FleetRecord):
         s = int(self.model.rows.state[row])
         if s >= len(TRUTH):
             return
+        self.flush()
         rows, law, family = np.array([row]), self.truth(s), gosprl.KL(DELTA)
         if not self.failed:
-            self.committed.flush()
             self.failed = leaves(family.intervals(self.counts, rows), law)
         if self.setting is SLOW_ONLY and not self.failed_returned:
             self.failed_returned = leaves(family.intervals(self.model, rows), law)

@@ -4,20 +4,19 @@ Walkers share one plan and start in one state (or anywhere). Steps take exponent
 simulated clock. Targets are for 10 samples of every pair. A verdict is "met" if the whole 95 % interval of the mean is
 within the target, "missed" if all of it is beyond, and "undecided" otherwise.
 
-    python -m evidence.fleet_labour [--runs 10] [--store FILE]      writes evidence/results/fleet_labour.md
+    python -m evidence.fleet_labour [--runs 10]      writes evidence/results/fleet_labour.md
 
-With a store, runs that are finished are read from it, and others are added.
+Runs that are finished are kept (`evidence.runs.Finished`).
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 
 import gosprl
-from evidence.runs import mean_and_interval
+from evidence.runs import Finished, mean_and_interval
 from gosprl.fleet.collector import FleetCollector
 from gosprl.fleet.simulated import Simulated
 from gosprl.systems import Tabular, as_system
@@ -74,25 +73,20 @@ def run(name, walkers, kind, seed, scattered=False, thrift=None):
 
 
 class Runs:
-    """Runs that are made once, and kept if there is a file for them."""
+    """Runs that are made once."""
 
-    def __init__(self, path, number):
-        self.path, self.number, self.known = path, number, {}
-        if path is not None and path.exists():
-            self.known = {line[0]: line[1] for line in map(json.loads, path.read_text().splitlines())}
+    def __init__(self, finished, number):
+        self.finished, self.number = finished, number
 
     def of(self, *job):
         """Return an array [runs, 4] of what `run` returns."""
         return np.array([self.one(*job[:3], seed, *job[3:]) for seed in range(self.number)])
 
     def one(self, *job):
-        key = repr(job)
-        if key not in self.known:
-            self.known[key] = [float(number) for number in run(*job)]
-            if self.path is not None:
-                with self.path.open("a") as file:
-                    file.write(json.dumps([key, self.known[key]]) + "\n")
-        return self.known[key]
+        key = f"fleet_labour {job!r}"
+        if key not in self.finished.answers:
+            self.finished.add(key, run(*job))
+        return self.finished.answers[key]
 
 
 def verdict(low, high, target, at_least=False):
@@ -121,6 +115,8 @@ def common_start(runs):
     for kind in DURATIONS:
         for name in DOMAINS:
             alone = runs.of(name, 1, kind)
+            over = "{:.3f} ± {:.3f}".format(*mean_and_interval(alone[:, 0] / alone[:, 2]))
+            lines.append(f"| {name} | {kind} | 1 | {over} | for comparison | 1 | | | |")
             for K in SIZES:
                 steps, makespan, limit, lost = runs.of(name, K, kind).T
                 # with Pareto times the makespan of one walker has a heavy tail: its number of steps has not
@@ -198,13 +194,19 @@ def river(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--store", type=Path)
     options = parser.parse_args()
-    begin, runs = time.process_time(), Runs(options.store, options.runs)
-    lines = [
+    begin = time.process_time()
+    with Finished() as finished:
+        lines = report(Runs(finished, options.runs))
+    RESULT.write_text("\n".join(lines) + "\n")
+    print(f"{time.process_time() - begin:.0f} s of one core")
+
+
+def report(runs):
+    return [
         "# The labour of a fleet",
         "",
-        f"`python -m evidence.fleet_labour --runs {options.runs}`: {NEED} samples of every pair, all walkers start in",
+        f"`python -m evidence.fleet_labour --runs {runs.number}`: {NEED} samples of every pair, all walkers start in",
         "one state, unknown dynamics, `late=20`. Mean of the runs ± its 95 % interval, over the fluid limit of one",
         "walker; speed-up: makespan of one walker over that of the fleet, geometric mean over seeds with its 95 %",
         "interval (Pareto times: number of steps of one walker, whose makespan has a heavy tail); makespan over the",
@@ -226,8 +228,6 @@ def main():
         "",
         *thrift(runs),
     ]
-    RESULT.write_text("\n".join(lines) + "\n")
-    print(f"{time.process_time() - begin:.0f} s of one core")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,12 @@
     python -m evidence.fleet_processes [--need 10]      writes evidence/results/fleet_processes.md
 
 Each walker is a process whose step sleeps. Efficiency is the time that all steps take, divided by the time that all
-walkers have: steps x duration / (walkers x time from the first order to the end). The time in which processes start is
-not counted. Walkers that wait because nothing is left to do count as lost time, too. An order costs the learner CPU
-time for the plan, the counts and the transport; "orders a CPU second" is what one learner could sustain.
+walkers have: steps x duration / (walkers x time from the first order to the end). The duration is the nominal one; a
+step alone, in a process without a learner, takes longer: the system's timer, the wrappers of the environment. That is
+measured beside it, and bounds the efficiency; "of a step alone" is the efficiency with that duration. The time in
+which processes start is not counted. Walkers that wait because nothing is left to do count as lost time, too. An order
+costs the learner CPU time for the plan, the counts and the transport; "steps a CPU second" is what one learner could
+sustain.
 """
 
 import argparse
@@ -17,16 +20,21 @@ from pathlib import Path
 import gymnasium
 
 import gosprl
+from gosprl.fleet.orders import RESET, Order
 from gosprl.fleet.pipes import Processes
-from gosprl.fleet.walking import describe
+from gosprl.fleet.walking import Walker, describe
 from gosprl.systems import as_system
 
 RESULT = Path(__file__).parent / "results" / "fleet_processes.md"
 DOMAIN = "four_room43"
-CASES = [  # seconds a step, walkers, need, efficiency asked for, orders a CPU second asked for
-    (0.020, 16, 10, 0.95, None),
-    (0.020, 64, 40, 0.90, 15_000),
-    (0.001, 4, 10, 0.85, None),
+CASES = [  # seconds a step, walkers, need, lease, efficiency asked for, steps a CPU second asked for
+    (0.020, 16, 10, 1, 0.95, None),
+    (0.020, 64, 40, 1, 0.90, 15_000),
+    (0.020, 64, 40, 4, 0.90, 15_000),
+    (0.001, 4, 10, 1, 0.85, None),
+    (0.001, 4, 10, 4, 0.85, None),
+    (0.001, 64, 40, 1, None, 15_000),
+    (0.001, 64, 40, 4, None, 15_000),
 ]
 
 
@@ -72,15 +80,26 @@ class Watched(Processes):
         super().close()
 
 
-def measured(seconds, walkers, need, seed=0):
-    """(efficiency, orders a CPU second, steps, makespan) of one run."""
+def alone(seconds, steps=300):
+    """Seconds that a step takes in a process without a learner."""
+    walker = Walker(as_system(Slow(seconds)), 0, 0)
+    walker.answer(Order(0, 0, RESET))
+    begun = time.perf_counter()
+    for number in range(1, steps + 1):
+        walker.answer(Order(number, 0, number % 4))
+    return (time.perf_counter() - begun) / steps
+
+
+def measured(seconds, walkers, need, lease=1, seed=0):
+    """(efficiency, steps a CPU second, steps, orders sent, makespan, seconds of a step alone) of one run."""
     factory = SlowFactory(seconds)
     executor = Watched(factory, walkers, entropy=seed, describe=describe(as_system(factory())))
-    result = gosprl.collect(factory, need, seed=seed, workers=executor)
+    result = gosprl.collect(factory, need, seed=seed, workers=executor, lease=lease)
     wall = executor.ended[0] - executor.begun[0]
     cpu = executor.ended[1] - executor.begun[1]
     assert result.met
-    return result.steps * seconds / (walkers * wall), executor.orders / cpu, result.steps, wall
+    efficiency = result.steps * seconds / (walkers * wall)
+    return efficiency, result.steps / cpu, result.steps, executor.orders, wall, alone(seconds)
 
 
 def main():
@@ -96,23 +115,27 @@ def main():
         f"`python -m evidence.fleet_processes --seeds {options.seeds}`: {DOMAIN}, the mean over seeds; the least in",
         "brackets. Start-up is not counted.",
         "",
-        "| step | walkers | need | steps | seconds | efficiency | asked | orders a learner CPU second | asked |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| step | alone | walkers | need | lease | steps | orders sent | seconds | efficiency | asked "
+        "| of a step alone | steps a learner CPU second | asked |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for seconds, walkers, need, least, orders in CASES:
-        runs = [measured(seconds, walkers, need, seed) for seed in range(options.seeds)]
-        efficiency, rate, steps, wall = (sum(part) / len(runs) for part in zip(*runs, strict=True))
+    for seconds, walkers, need, lease, least, asked in CASES:
+        runs = [measured(seconds, walkers, need, lease, seed) for seed in range(options.seeds)]
+        efficiency, rate, steps, orders, wall, step = (sum(part) / len(runs) for part in zip(*runs, strict=True))
         worst, slowest = min(run[0] for run in runs), min(run[1] for run in runs)
-        verdict = f"{least:g}: {'met' if efficiency >= least else 'MISSED'}"
-        sustained = "-" if orders is None else f"{orders:,}: {'met' if rate >= orders else 'MISSED'}"
+        verdict = "-" if least is None else f"{least:g}: {'met' if efficiency >= least else 'MISSED'}"
+        sustained = "-" if asked is None else f"{asked:,}: {'met' if rate >= asked else 'MISSED'}"
         lines.append(
-            f"| {1000 * seconds:g} ms | {walkers} | {need} | {steps:,.0f} | {wall:.2f} | {efficiency:.3f} "
-            f"({worst:.3f}) | {verdict} | {rate:,.0f} ({slowest:,.0f}) | {sustained} |"
+            f"| {1000 * seconds:g} ms | {1000 * step:.2f} ms | {walkers} | {need} | {lease} | {steps:,.0f} "
+            f"| {orders:,.0f} | {wall:.2f} | {efficiency:.3f} "
+            f"({worst:.3f}) | {verdict} | {efficiency * step / seconds:.3f} "
+            f"| {rate:,.0f} ({slowest:,.0f}) | {sustained} |"
         )
         print(lines[-1], flush=True)
     lines += [
         "",
-        f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}; "
+        f"{os.cpu_count()} cores (load {os.getloadavg()[0]:.1f} at the end), {platform.system()}, "
+        f"Python {platform.python_version()}; "
         f"{time.perf_counter() - begun:.0f} s.",
     ]
     if not options.dry:

@@ -1,5 +1,6 @@
 """Validation of input: each function returns the checked value, or raises an `InputError` that names the argument."""
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from gosprl.errors import InputError
 
 T = TypeVar("T")
+
+NEAR = 0.7  # difflib's ratio from which on a name is suggested
 
 
 def integers(name: str, value: ArrayLike, low: int, high: int | None, meaning: str) -> NDArray[np.int64]:
@@ -137,8 +140,15 @@ def machine_memory() -> float:
 
 
 def unknown(name: str, value: Any, known: Iterable[str]) -> InputError:
-    """Return the error for a name that is not among the known ones."""
-    return InputError(f"{name}: {value!r} is not known; known are {', '.join(sorted(known))}")
+    """Return the error for a name that is not among the known ones; it says which of them is like it."""
+    names = sorted(known)
+    return InputError(f"{name}: {value!r} is not known; known are {', '.join(names)}{nearest(value, names)}")
+
+
+def nearest(value: Any, known: Iterable[str]) -> str:
+    """Return the end of an error that suggests the known name nearest to `value`; empty if none is near."""
+    found = difflib.get_close_matches(value, list(known), n=1, cutoff=NEAR) if isinstance(value, str) else []
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def _is_real(value: Any) -> bool:

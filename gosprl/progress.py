@@ -190,6 +190,11 @@ def interrupt() -> bool:
     return True
 
 
+def is_interrupted() -> bool:
+    """Whether the run of the main thread was told to stop."""
+    return bool(_walking) and _walking[-1].interrupted
+
+
 @contextmanager
 def interrupts_heard(engine: "Engine") -> Iterator[None]:
     """Let Ctrl-C raise a flag, not an exception, which could fall between a step and its record; a second one raises.

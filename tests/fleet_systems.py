@@ -146,8 +146,8 @@ def rogue(line: socket.socket, pickled, number, entropy):
     """A walker that keeps to the rules once, and then breaks the one that the action says."""
     line.sendall(wire.packed_json(wire.HELLO, worker.describe(Faulty())))
     last = None
-    while len(data := line.recv(16, socket.MSG_WAITALL)) == 16:
-        order, action = wire.ORDER.unpack(data)
+    while len(data := line.recv(wire.ORDER.size, socket.MSG_WAITALL)) == wire.ORDER.size:
+        order, action, _ = wire.ORDER.unpack(data)
         good = wire.packed_report(Report(order, number, 1, 0.5))
         if action == -1:
             line.sendall(good)
@@ -184,7 +184,7 @@ def report(number, actions=None):
 def chatty(line, pickled, number, entropy):
     """A walker that answers an order, and then says more without being asked."""
     line.sendall(wire.packed_json(wire.HELLO, worker.describe(Faulty())))
-    order, _ = wire.ORDER.unpack(line.recv(16, socket.MSG_WAITALL))
+    order, _, _ = wire.ORDER.unpack(line.recv(wire.ORDER.size, socket.MSG_WAITALL))
     good = wire.packed_report(Report(order, number, 1, 0.5))
     line.sendall(good)
     time.sleep(0.8)  # until that is read
@@ -196,3 +196,11 @@ def rude(line, pickled, number, entropy):
     """A walker that begins with a report."""
     line.sendall(wire.packed_report(Report(0, number, 1, 0.5)))
     time.sleep(1000)
+
+
+def twice_in_a_lease(line, pickled, number, entropy):
+    """A walker that answers each order of a lease, and says the first report twice instead of going on."""
+    line.sendall(wire.packed_json(wire.HELLO, worker.describe(Faulty())))
+    while (order := worker._next_order(line, number)) is not None:
+        good = wire.packed_report(Report(order.number, number, 1, 0.5))
+        line.sendall(good + good if order.then else good)

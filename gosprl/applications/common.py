@@ -5,11 +5,13 @@ are still needed to prove the objective. The answer is computed from the samples
 collection, so it can be watched, interrupted and limited to a number of steps.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
-from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,9 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.families import as_family
 from gosprl.sets.intervals import Confidence, row_logarithms
 from gosprl.strategies import Strategy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -228,10 +233,25 @@ class Answer:
         promised = ("guarantee", str(self.guarantee))
         return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, promised, *unseen]
 
+    def report(self, file: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a page that shows the answer and the run: see `gosprl.report.report` and docs/report.md."""
+        from gosprl.report.writing import report
+
+        return report(self, file, **options)
+
+    def plot(self, kind: str = "coverage", **options: Any) -> "Figure":
+        """Draw the coverage, the visits or the graph of the learnt system: see `gosprl.report.plot`."""
+        return self.collected.plot(kind, **options)
+
     def __repr__(self) -> str:
         shown = [*self.lines(), *self.ending()]
         width = max(len(name) for name, _ in shown)
         return f"{type(self).__name__}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in shown)
+
+    def _repr_html_(self) -> str:
+        from gosprl.report.notebook import titled
+
+        return titled(type(self).__name__, [*self.lines(), *self.ending()])
 
 
 class Run(NamedTuple, Generic[T]):

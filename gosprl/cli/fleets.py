@@ -51,6 +51,15 @@ Deterministic = Annotated[
         rich_help_panel=FLEET,
     ),
 ]
+Lease = Annotated[
+    int | None,
+    typer.Option(
+        metavar="STEPS",
+        help="Let a copy make up to STEPS steps, 1 (default) to 4, before it waits for the learner: for steps of about "
+        "a millisecond.",
+        rich_help_panel=FLEET,
+    ),
+]
 
 
 def fleet(
@@ -59,6 +68,7 @@ def fleet(
     lost: str | None = None,
     thrift: float | None = None,
     deterministic: int | None = None,
+    lease: int | None = None,
 ) -> dict[str, Any]:
     """Return the options of a fleet that were given."""
     given = {
@@ -67,6 +77,7 @@ def fleet(
         "lost": lost,
         "thrift": thrift,
         "deterministic": deterministic,
+        "lease": lease,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("late") == "never":

@@ -5,10 +5,12 @@ share (`gosprl.fleet.asking`): samples are counted in the order in which they we
 work on is not asked for again.
 """
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from gosprl import _checks
 from gosprl.collecting.engine import Engine, finite
@@ -26,7 +28,20 @@ if TYPE_CHECKING:
 
 RESET = -1  # what `ask` returns where the system is to be reset
 WAIT = -2  # what `ask` returns where a walker has nothing to do until another one tells
+P = ParamSpec("P")
+T = TypeVar("T")
 LOST = {"unknown": None, "state": None, "independent": None}
+
+
+def locked(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Let one thread at a time use an object with a `_lock`; others wait."""
+
+    @wraps(method)
+    def alone(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return alone
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +71,7 @@ class AskTell(ABC):
         self._told_offers = False  # whether the user says which actions states offer
         self._stop = ""
         self._content = Content()
+        self._lock = threading.RLock()  # walkers may be threads
 
     @property
     @abstractmethod
@@ -83,6 +99,7 @@ class AskTell(ABC):
     def _begin_to_share(self) -> None:
         """Let there be several walkers from now on; sets `_crew`."""
 
+    @locked
     def ask(self, s: Any, actions: Sequence[int] | None = None, walker: Hashable = None) -> int:
         """Return the action to take in state s; asking again before telling gives the same answer, if it is offered.
 
@@ -161,6 +178,7 @@ class AskTell(ABC):
             self._crew.issue(walk, row)
         return walk.asked[2]
 
+    @locked
     def tell(
         self,
         s: Any,
@@ -224,6 +242,7 @@ class AskTell(ABC):
             "transition"
         )
 
+    @locked
     def lost(self, walker: Hashable = None, how: str | None = None) -> None:
         """Count no more on a walker: the sample that it was asked for is given up, and others may collect it instead.
 
@@ -345,6 +364,7 @@ class AskTell(ABC):
             raise InputError("actions: expected at least one action that the state offers, got none")
         return offered
 
+    @locked
     def observe(self, s: Any, a: int, s_next: Any, reward: float = 0.0) -> None:
         """Count a transition that was not asked for; it counts like any other."""
         key, key_next, reward = self._key("s", s), self._key("s_next", s_next), finite(reward)

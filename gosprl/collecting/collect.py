@@ -17,7 +17,7 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.systems import System, as_system
 from gosprl.systems.named import made
 
-OF_FLEET = {"late": 20, "lost": "unknown", "thrift": None, "deterministic": None}  # options with workers, and defaults
+OF_FLEET = {"late": 20, "lost": "unknown", "thrift": None, "deterministic": None, "lease": 1}  # of fleets, and defaults
 OF_COLLECTOR = ("states", "model", "rewards")
 MUCH = 0.9  # next-state mass that may be unseen: "met" says little then
 
@@ -47,6 +47,7 @@ def collect(
     lost: str = "unknown",
     thrift: float | None = None,
     deterministic: int | None = None,
+    lease: int = 1,
     **options: Any,
 ) -> Result:
     """Walk a system until the samples that are needed are collected.
@@ -122,6 +123,9 @@ def collect(
         steps and takes longer; None: all walkers always move.
     deterministic
         With `workers`: d makes the run independent of time. The report of order i is taken when order i + d was issued.
+    lease
+        With `workers`: up to so many steps, 1 to 4, that a walker makes before it waits for the learner. For systems
+        whose steps take about as long as the learner does (docs/fleet.md).
     **options
         The fields of the named strategy's dataclass, such as `delta`, `successors`, `dynamics` or `reach`. With
         `reach=L`, each state that is certified, at level delta, to be more than L steps from where the walk is may be
@@ -151,7 +155,7 @@ def collect(
                 f"{name}: not an argument of collect, where the system decides; "
                 f"use Collector({name}=..., need=...).run(system)"
             )
-    of_fleet = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
+    of_fleet = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic, "lease": lease}
     walked, new_collector = walked_by(system, key, actions, workers, of_fleet)
     chosen = strategies.make(strategy, options)
     around = declared(walked, chosen.dynamics, resets, reset_cost, horizon, max_states, unseen)
@@ -192,7 +196,7 @@ def walked_by(
     system, key, actions, workers
         As in `collect`.
     options
-        `late`, `lost`, `thrift` and `deterministic`, as in `collect`.
+        `late`, `lost`, `thrift`, `deterministic` and `lease`, as in `collect`.
     """
     if workers is None and not hasattr(system, "single_observation_space"):  # no vector environment
         for name, value in options.items():

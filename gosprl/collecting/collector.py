@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gosprl import _checks, strategies
-from gosprl.collecting.asktell import AskTell, check_lost
+from gosprl.collecting.asktell import AskTell, check_lost, locked
 from gosprl.collecting.attempts import checked_attempt
 from gosprl.collecting.engine import Engine
 from gosprl.collecting.outcome import Paused
@@ -161,6 +161,7 @@ class Collector(AskTell):
         return self.record.counted.model
 
     @property
+    @locked
     def done(self) -> bool:
         """Whether there is nothing left to do: everything is met, what is missing was given up, or a reward found."""
         engine, planner, walk = self.engine, self.planner, self._walk
@@ -207,6 +208,7 @@ class Collector(AskTell):
         self.walk(system, max_steps, progress)
         return self.result()
 
+    @locked
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `run` does, without making a result."""
         if self._crew is not None:
@@ -283,6 +285,7 @@ class Collector(AskTell):
         """Whether everything is met, what is missing was given up, or a reward found; nothing is planned to know it."""
         return self._finished
 
+    @locked
     def result(self) -> Result:
         """Return what was collected so far: a snapshot, which later steps do not change."""
         return snapshot(self, last=False)
@@ -411,23 +414,22 @@ class Collector(AskTell):
         assert planner is not None
         assert engine.state is not None
         record.update_need()
-        self._paths.waive_unreachable(self._positions(engine.state))
+        walkers = self._positions(engine.state)
+        self._paths.waive_unreachable(walkers)
         if self._finished or record.all_in_flight:
             return False
-        if self._model.rows is not self._rows:
-            self._rows = self._model.rows
-            planner.resize()
+        self._resize_planner()
         if engine.broken:
             planner.restart()
             engine.broken = False
         if record.begun >= self._renew_at:
             planner = self._renewed(planner)
         if self._sharing is not None:
-            planner.place_walkers(self._positions(engine.state))
+            planner.place_walkers(walkers)
         if self._waits_for_resets():
             engine.begin(RandomPlanner(self._model).attempt(engine.state, record.begun + 1))
             return True
-        answer = planner.attempt(engine.state, record.begun + 1)
+        answer = planner.attempt(engine.state, record.accounted + 1)
         if isinstance(answer, GivenUp):
             self.given_up = GivenUp(_checks.reasons("GivenUp.states", answer.states, self._model.rows.num_states))
             return False
@@ -439,6 +441,13 @@ class Collector(AskTell):
         engine.begin(checked_attempt(answer, self._model))
         self.attempts += answer.horizon > 1
         return True
+
+    def _resize_planner(self) -> None:
+        """Let the planner have as many states and rows as the model."""
+        assert self.planner is not None
+        if self._model.rows is not self._rows:
+            self._rows = self._model.rows
+            self.planner.resize()
 
     def _renewed(self, planner: Planner) -> Planner:
         """Return a new planner in the place of this one, which is told only what can be stored.
@@ -563,7 +572,7 @@ class Collector(AskTell):
         """Say to a planner that keeps accounts how far the run is."""
         if self.planner is not None:
             self.record.flush()
-            self.planner.account(self.record.begun, self.record.need.collected, walked=walked)
+            self.planner.account(self.record.accounted, self.record.need.collected, walked=walked)
 
     def _why(self, interrupted: bool) -> str:
         if self.record.found is not None:

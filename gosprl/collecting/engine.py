@@ -150,6 +150,22 @@ class Engine:
         self.hand_back()
         return row
 
+    def foreseen(self, s: int) -> int:
+        """Return the row that the attempt takes if the walk comes to s next; -1 if that cannot be said."""
+        attempt, record = self.attempt, self.record
+        model, need = record.model, record.need
+        if attempt is None or not self._rows_of_policy or s >= len(attempt.policy) or attempt.goals[s]:
+            return -1
+        if model.terminal[s] or s in model.aliased:
+            return -1
+        begin, end = int(model.rows.ptr[s]), int(model.rows.ptr[s + 1])
+        if attempt.sample and need.unmet_items[s]:
+            i = rules.under_sampled_row(0, end - begin, *record.visits_and_needs(begin, end))
+            if i >= 0:
+                return begin + int(i)
+        row = int(attempt.policy[s])
+        return row if begin <= row < end and model.enabled[row] and not model.certain[row] else -1
+
     def _offered_row(self, row: int) -> int:
         """Return the row, or one with the fewest visits among those that the state offers this time."""
         model, s = self.record.model, self.state
@@ -220,7 +236,7 @@ class Engine:
         if self.attempt is not None:
             self._end_if_over(self.attempt, row, s, s_next)
         else:
-            record.flush()  # what is met must be known: no attempt looks at it
+            record.know_what_is_met()  # no attempt looks at it
 
     def reset(self, key: Any, actions: Sequence[int] | None = None) -> None:
         """Write what the reset led to."""

@@ -101,6 +101,11 @@ class Record:
         return self.steps
 
     @property
+    def accounted(self) -> int:
+        """Steps so far, as planners count them."""
+        return self.begun
+
+    @property
     def all_in_flight(self) -> bool:
         """Whether all that is missing is in flight: never, where there is one walker."""
         return False
@@ -295,6 +300,10 @@ class Record:
         fresh[row] = fresh.get(row, 0) + 1
         if len(pending) >= BUFFER:
             self.flush()
+
+    def know_what_is_met(self) -> None:
+        """Let the need be up to date with what was noted."""
+        self.flush()
 
     def flush(self) -> None:
         """Count what was noted."""

@@ -133,6 +133,8 @@ class Discovered(Requirement):
         self._seen = len(model.discovered)
         self._with_need += new
         gone = rows[(self.pair[rows] > 0) & ~model.enabled[rows]]  # it was not known that they are not offered
+        if not added.size and not gone.size:
+            return NO_ROWS
         self.pair[added], self.pair[gone] = self.samples, 0
         return np.concatenate([added, gone])
 
@@ -145,6 +147,8 @@ class Discovered(Requirement):
             parts.append(rows[np.isin(model.rows.state[rows], list(model.aliased))])
         if reset >= 0 and self.pair[ptr[reset]] == 0 and are_resets_possible(model):
             new, parts = [*new, reset], [*parts, ptr[reset : reset + 1]]
+        if not parts:
+            return 0, NO_ROWS
         added = np.concatenate([NO_ROWS, *parts])
         return len(new), added[model.enabled[added] & ~model.certain[added]]
 

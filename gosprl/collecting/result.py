@@ -20,6 +20,10 @@ from gosprl.model.states import CRASH
 from gosprl.sets.kl import KL
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
     from gosprl.collecting.collector import Collector
     from gosprl.mdp.tabular import TabularMDP
 
@@ -81,6 +85,16 @@ class Result:
             return limit_of_model(self.model, *self._lacked, self._start)
         except GosprlError:
             return np.nan
+
+    @property
+    def truth(self) -> "TabularMDP | None":
+        """The table that was walked, if the system told its dynamics."""
+        return self._truth
+
+    @property
+    def start(self) -> int | None:
+        """The state in which the walk began; None if there was none yet."""
+        return self._start
 
     @property
     def limit_of(self) -> str:
@@ -155,7 +169,20 @@ class Result:
 
         export(self, file, to, **options)
 
-    def __repr__(self) -> str:
+    def report(self, file: "str | os.PathLike[str]", **options: Any) -> "Path":
+        """Write a page that shows the run at a glance: see `gosprl.report.report` and docs/report.md."""
+        from gosprl.report.writing import report
+
+        return report(self, file, **options)
+
+    def plot(self, kind: str = "coverage", **options: Any) -> "Figure":
+        """Draw the coverage, the visits or the graph of the learnt system: see `gosprl.report.plot`."""
+        from gosprl.report.plots import plot
+
+        return plot(self, kind, **options)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what is printed of the result, as (name, value)."""
         missing = f", {self.missing} samples missing" if self.missing else ""
         lines = [
             ("met", f"{self.met} ({self.about}{missing})"),
@@ -165,7 +192,7 @@ class Result:
             ("guarantee", str(self.guarantee)),
             *([("unseen", self.hidden)] if self.of_discovered else []),
             *([("crashes", f"{self.crashes:,}")] if self.crashes else []),
-            ("strategy", textwrap.fill(self.strategy, WIDTH, subsequent_indent=" " * 13, break_long_words=False)),
+            ("strategy", self.strategy),
             ("seed", repr(self.seed)),
         ]
         if self.closeness:
@@ -177,7 +204,19 @@ class Result:
             lines.append(("resets", f"{self.resets:,}"))
         if self.unreachable:
             lines.append(("given up", ", ".join(self.named(s) for s in list(self.unreachable)[:10])))
-        return "Result\n" + "\n".join(f"  {name:<10} {value}" for name, value in lines)
+        return lines
+
+    def __repr__(self) -> str:
+        shown = dict(self.lines())
+        wrapped = textwrap.fill(self.strategy, WIDTH, subsequent_indent=" " * 13, break_long_words=False)
+        return "Result\n" + "\n".join(
+            f"  {name:<10} {value}" for name, value in (shown | {"strategy": wrapped}).items()
+        )
+
+    def _repr_html_(self) -> str:
+        from gosprl.report.notebook import titled
+
+        return titled("Result", self.lines())
 
 
 def snapshot(collector: "Collector", *, last: bool) -> Result:
@@ -193,7 +232,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
     kept = model.arrangement()
     shown = model.arranged(kept)
     pair, state, num_states = need.asked()
-    unmet = _unmet(model, need.unmet(), kept)
+    unmet = shown_unmet(model, need.unmet(), kept)
     had = scattered(collector.had, model.rows.places(collector.rows_had), len(model.rows))
     samples = np.where(model.certain, 0, had)  # resets are none
     had_of_states = np.bincount(model.rows.state, weights=samples, minlength=model.rows.num_states).astype(np.int64)
@@ -247,7 +286,7 @@ def _shown(model: EmpiricalModel, kept: Arrangement) -> NDArray[np.int64]:
     return index
 
 
-def _unmet(model: EmpiricalModel, unmet: NDArray[np.void], kept: Arrangement) -> NDArray[np.void]:
+def shown_unmet(model: EmpiricalModel, unmet: NDArray[np.void], kept: Arrangement) -> NDArray[np.void]:
     """Return what is missing, with the indices that the result has."""
     unmet["state"] = _shown(model, kept)[unmet["state"]]
     return unmet

@@ -20,6 +20,7 @@ NO_BOUND = "confidence sets and certificates; the bound on the steps is proven f
 ASSUMED = {
     "state": "that losing a walker depends on its last pair only",
     "independent": "that losses do not depend on outcomes",
+    "lease": "that the steps a walker makes by itself do not delay the reading of its reports",
 }
 
 
@@ -62,8 +63,8 @@ class Sharing:
 
     def positions(self, engine: Engine, s: int) -> list[int]:
         """Return where all walkers are, as far as that is known; first s, where one of them asks."""
-        others = [walk.engine.state for walk in self._walks.values() if walk.engine is not engine]
-        return [s, *(state for state in others if state is not None)]
+        engines = [walk.engine for walk in self._walks.values()]
+        return [s, *[other.state for other in engines if other is not engine and other.state is not None]]
 
     def end_attempts(self, but: Engine | None = None) -> None:
         """Let all walkers but one ask for a new attempt before their next step."""
@@ -86,6 +87,15 @@ class Sharing:
         if len(self._walks) > 1:  # the next plan may overwrite these arrays
             attempt = engine.attempt
             engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
+
+    @property
+    def left(self) -> int:
+        """Steps that may be issued before all attempts end."""
+        return self._left
+
+    def reserve(self, steps: int) -> None:
+        """Take in that a walker may make so many steps by itself."""
+        self._left -= steps
 
     def issued(self, engine: Engine, *, is_step: bool, settled: bool) -> None:
         """Take in that a walker was told what to do; `settled`: its state has all that it needs by that."""

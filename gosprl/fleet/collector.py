@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gosprl import _checks
+from gosprl.collecting.asktell import locked
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.engine import Engine, as_number
 from gosprl.collecting.journal import LATE, UNKNOWN
@@ -25,7 +27,19 @@ from gosprl.collecting.sharing import Sharing, of_several
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
-from gosprl.fleet.orders import RESET, Executor, Joined, Late, Lost, Order, Report, Stopped, Taken
+from gosprl.fleet.orders import (
+    LONGEST_LEASE,
+    RESET,
+    Executor,
+    Joined,
+    Late,
+    Lost,
+    Order,
+    Report,
+    Stopped,
+    Taken,
+    next_of_lease,
+)
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Sample
 from gosprl.model.empirical import EmpiricalModel
@@ -35,6 +49,8 @@ from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
 
 HANGS = 10  # times the limit of what is late: then the walker is replaced
+PRACTICAL = 0  # the phase of planners in which walkers have leases
+ENOUGH = 2  # walkers on their way for each missing sample: the nearest one may be slow, or stray
 
 
 @dataclass(slots=True)
@@ -50,6 +66,7 @@ class Walk:
     cut: bool = True  # whether the next reset begins a trajectory, without a transition
     cut_off: bool = False  # whether its episode was cut off by its last step: it is reset in any case
     on_trip: bool = False  # whether its last step brought no needed sample
+    leased: int = 0  # steps that it may make by itself after its order
     is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
@@ -69,6 +86,9 @@ class FleetCollector(Collector):
     deterministic
         None: events are taken as they come. d: the report of order i is taken when order i + d was issued, so that the
         run does not depend on time; at most d + 1 orders are in flight.
+    lease
+        Steps that a walker may make before it waits for the learner, 1 to 4. It is told beforehand what to do in the
+        states to which its step leads most often, and goes on by itself from there.
     executor
         A function that makes what carries orders and reports, for the entropy of the run's seed.
     workers
@@ -86,16 +106,18 @@ class FleetCollector(Collector):
         late: float | str | None = 20,
         thrift: float | None = None,
         deterministic: int | None = None,
+        lease: int = 1,
         executor: Callable[[Any], Executor] | None = None,
         workers: Any = None,
         **others: Any,
     ) -> None:
         self._executor = executor
-        self.options = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic}
+        self.options = {"late": late, "lost": lost, "thrift": thrift, "deterministic": deterministic, "lease": lease}
         self.workers = workers
         self._lateness = Lateness(late)
         self._thrift = None if thrift is None else _checks.positive("thrift", thrift)
         self._depth = None if deterministic is None else _checks.whole("deterministic", deterministic, 0)
+        self._lease = _checked_lease(lease, deterministic)
         self.walks: dict[int, Walk] = {}
         super().__init__(*args, lost=lost, **others)
         self._sharing = self._attempts = Sharing(self.walks)
@@ -105,9 +127,15 @@ class FleetCollector(Collector):
         self._killed = False  # whether that is so because the learner was ended
         self.joined = 0  # walkers so far
         self._waited: tuple[dict[int, Walk], dict[int, Walk]] = ({}, {})  # by order, in order: steps, resets under way
+        self._idle: dict[int, Walk] = {}  # walkers without an order
         self._late: dict[int, Walk] = {}  # walkers whose answer is late, in the order in which it became so
+        self._taken = 0  # events
+        self._spare_at = (-1, -1)  # when `_is_spare` looked last
+        self._distances: NDArray[np.float64] | None = None  # of that time, from each state to what is missing
+        self._near = math.inf  # the distance of the last walker that is not spare
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
+        self._gathered: dict[int, Joined] = {}  # walkers that wait for the others before the first order
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
 
     def _new_record(
@@ -123,6 +151,7 @@ class FleetCollector(Collector):
         """Return how many walkers there were, and how many samples were given up in time, even if they came later."""
         return {"walkers": self.joined, "lost": self.record.lost}
 
+    @locked
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
         """Do what `walk_fleet` does, with the executor that was given."""
         if self._executor is None:
@@ -148,6 +177,11 @@ class FleetCollector(Collector):
             As in `Collector.run`.
         """
         budget = UNLIMITED if max_steps is None else _checks.whole("max_steps", max_steps, 1)
+        if self._lease > 1 and not executor.leases:
+            raise InputError(
+                f"lease: expected 1, as the walkers of {type(executor).__name__} wait after each step, got "
+                f"{self._lease}; use processes, workers=8"
+            )
         record, journal = self.record, self._journal
         self._look_at(system)
         last = record.steps + record.quits + min(budget, UNLIMITED - record.steps - record.quits)
@@ -156,16 +190,7 @@ class FleetCollector(Collector):
                 self._stop = ""
                 executor.open()
                 while not self._is_over(last):
-                    for event in self._in_order(executor.receive(self._patience_left(executor)), executor):
-                        self._take(event, executor, last)
-                    while (walk := self._next_late(executor)) is not None:
-                        self._take(Late(walk.walker), executor, last)
-                    while (walk := self._next_hanging(executor)) is not None:
-                        executor.dismiss(walk.walker)
-                        self._take(Lost(walk.walker, "it hangs"), executor, last)
-                    if self._shared.interrupted and not self._stopped:
-                        self._take(Stopped(), executor, last)
-                    self._send_orders(executor, last)
+                    self._take_turn(executor, last)
                     if journal is not None and journal.due:
                         journal.sync(system)
                     report()
@@ -224,9 +249,10 @@ class FleetCollector(Collector):
     def report(self) -> PlannerReport:
         """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
         said, lost = super().report(), self.record.lost
-        if self.joined <= 1 and not lost:
+        if self.joined <= 1 and not lost and self._lease == 1:
             return said
-        return said._replace(guarantee=of_several(said.guarantee, [self._lost] if lost else []))
+        assumed = ([self._lost] if lost else []) + (["lease"] if self._lease > 1 else [])
+        return said._replace(guarantee=of_several(said.guarantee, assumed))
 
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
@@ -236,20 +262,47 @@ class FleetCollector(Collector):
         record = self.record
         return self._stopped or self._finished or record.begun + record.quits >= last
 
-    def _patience_left(self, executor: Executor) -> float | None:
-        """Return the seconds until the next sample is late; None: wait as long as it takes."""
-        until = min(self._late_at(False), self._late_at(True), self._hanging_at())
-        return None if until == math.inf else max(0.0, until - executor.now())
+    def _take_turn(self, executor: Executor, last: int) -> None:
+        """Take what happened; what has not by the time at which it is late, or a walker hangs, is given up."""
+        now, until = executor.now(), self._overdue_at()
+        events = executor.receive(None if until == math.inf else max(0.0, until - now))
+        for event in self._in_order(events, executor):
+            self._take(event, executor, last)
+        if until <= now:  # all that walkers said until then has been read
+            self._take_overdue(executor, now, last)
+        if self._shared.interrupted and not self._stopped:
+            self._take(Stopped(), executor, last)
+        if self._depth is not None:  # events may have been put off
+            self._send_orders(executor, last)
+
+    def _overdue_at(self) -> float:
+        """Return the time at which the next sample is late, or the next walker hangs; inf: never."""
+        return min(self._late_at(False), self._late_at(True), self._hanging_at())
+
+    def _take_overdue(self, executor: Executor, now: float, last: int) -> None:
+        """Wait no longer for what is late, and replace walkers that hang."""
+        while (walk := self._next_late(now)) is not None:
+            self._take(Late(walk.walker), executor, last)
+        while (walk := self._next_hanging(now)) is not None:
+            executor.dismiss(walk.walker)
+            self._take(Lost(walk.walker, "it hangs"), executor, last)
 
     def _late_at(self, of_reset: bool) -> float:
         """Return the time at which the oldest order that is waited for will be late; inf: never, or there is none."""
-        oldest = next(iter(self._waited[of_reset].values()), None)
-        return math.inf if oldest is None else oldest.since + self._lateness.limit(of_reset=of_reset)
+        for oldest in self._waited[of_reset].values():
+            return oldest.since + self._lateness.limit(of_reset=of_reset, at_end=self._others_idle())
+        return math.inf
+
+    def _others_idle(self) -> bool:
+        """Whether walkers have nothing to do, as all that is missing is in flight; not where time must not matter."""
+        return len(self._idle) > 0 and self._depth is None and self.record.all_in_flight
 
     def _in_order(self, events: Sequence[Taken], executor: Executor) -> Sequence[Taken]:
         """Return the events that are to be taken now, in this order."""
         if self._depth is None:
             return events
+        if not self.joined and executor.workers:
+            events = self._gather(events, executor.workers)
         out: list[Taken] = []
         for event in events:
             walk = None if isinstance(event, Stopped) else self.walks.get(event.walker)
@@ -262,34 +315,46 @@ class FleetCollector(Collector):
                 del self._waited[order.action == RESET][order.number]
         return out
 
+    def _gather(self, events: Sequence[Taken], workers: int) -> Sequence[Taken]:
+        """Return nothing until all walkers have joined, and then that, in the order of their numbers."""
+        for event in events:
+            if isinstance(event, Joined):
+                self._gathered[event.walker] = event
+            elif isinstance(event, Lost):
+                self._gathered.pop(event.walker, None)
+        return [self._gathered[walker] for walker in sorted(self._gathered)] if len(self._gathered) >= workers else []
+
     def _take(self, event: Taken, executor: Executor, last: int) -> None:
+        self._taken += 1
         journal = self._journal
-        if isinstance(event, Joined):
+        if isinstance(event, Report):
+            self._take_report(event, executor)
+        elif isinstance(event, Joined):
             self.joined += 1
             if journal is not None:
                 journal.joined(event.walker)
             engine = Engine(self.record, self._shared.rng, self._shared.horizon)
             engine.components = self._shared.components
-            self.walks[event.walker] = Walk(event.walker, engine)
+            self.walks[event.walker] = self._idle[event.walker] = Walk(event.walker, engine)
         elif isinstance(event, Lost):
             self._lose(event.walker)
         elif isinstance(event, Late):
             self._give_up_late(self.walks[event.walker])
-        elif isinstance(event, Stopped):
+        else:
             self._stopped = True
             self._killed = event.killed
             if journal is not None:
                 journal.stopped()
-        else:
-            self._take_report(event, executor)
         self._send_orders(executor, last)
 
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""
         walk = self.walks.pop(walker, None)
+        self._idle.pop(walker, None)
         self._late.pop(walker, None)
         if walk is None:
             return
+        self._reserve(walk, 0)
         journal, order, sample = self._journal, walk.order, walk.sample
         if journal is not None:
             journal.left(walker)
@@ -311,6 +376,7 @@ class FleetCollector(Collector):
             self._given_up.add(order.number)
 
     def _take_report(self, report: Report, executor: Executor) -> None:
+        self._taken += 1
         if not self._report(report, executor):
             executor.dismiss(report.walker)
             self._lose(report.walker)
@@ -341,6 +407,7 @@ class FleetCollector(Collector):
             key = self._shared_key(report)
         except GosprlError:
             return False
+        following = next_of_lease(order, report)
         walk.order, self.engine = None, walk.engine
         self._waited[order.action == RESET].pop(order.number, None)
         if self._journal is not None:
@@ -352,7 +419,11 @@ class FleetCollector(Collector):
         else:
             self._report_step(walk, report, key)
         walk.sample = None
-        self.record.flush()
+        if following is None:
+            self._reserve(walk, 0)
+            self._idle[walk.walker] = walk
+        else:
+            self._issue_next(walk, following, executor)
         self._update_if_met()
         return True
 
@@ -409,24 +480,23 @@ class FleetCollector(Collector):
             self._begin_at(engine.state)
         self._attempts.end_attempts()
 
-    def _next_late(self, executor: Executor) -> Walk | None:
+    def _next_late(self, now: float) -> Walk | None:
         """Return a walker whose answer takes too long; None if there is none."""
         for of_reset in (False, True):
-            if self._late_at(of_reset) <= executor.now():
+            if self._late_at(of_reset) <= now:
                 return next(iter(self._waited[of_reset].values()))
         return None
 
     def _hanging_at(self) -> float:
         """Return the time at which the walker that is late for the longest time is taken to hang; inf: never."""
-        walk = next(iter(self._late.values()), None)
-        if walk is None:
-            return math.inf
-        assert walk.order is not None
-        return walk.since + HANGS * self._lateness.limit(of_reset=walk.order.action == RESET)
+        for walk in self._late.values():
+            assert walk.order is not None
+            return walk.since + HANGS * self._lateness.limit(of_reset=walk.order.action == RESET)
+        return math.inf
 
-    def _next_hanging(self, executor: Executor) -> Walk | None:
+    def _next_hanging(self, now: float) -> Walk | None:
         """Return a walker that hangs."""
-        return next(iter(self._late.values())) if self._hanging_at() <= executor.now() else None
+        return next(iter(self._late.values())) if self._hanging_at() <= now else None
 
     def _give_up_late(self, walk: Walk) -> None:
         """Wait no longer for the answer of a walker, which may still report."""
@@ -449,13 +519,18 @@ class FleetCollector(Collector):
     def _send_orders(self, executor: Executor, last: int) -> None:
         """Give an order to every walker that has none, as long as there is something to do."""
         while True:
-            for walk in self.walks.values():
-                if walk.order is None:
-                    self._order(walk, executor, last)
+            for walk in self._without_order():
+                self._order(walk, executor, last)
             report = self._next_early()
             if report is None:
                 return
             self._take_report(report, executor)
+
+    def _without_order(self) -> list[Walk]:
+        """Return the walkers without an order, in the order in which they joined."""
+        if len(self._idle) <= 1:
+            return list(self._idle.values())
+        return [walk for walk in self.walks.values() if walk.order is None]
 
     def _next_early(self) -> Report | None:
         """Return the next report in the order of issue, if it is here; all orders that can be are issued before."""
@@ -467,23 +542,71 @@ class FleetCollector(Collector):
         return report
 
     def _order(self, walk: Walk, executor: Executor, last: int) -> None:
+        assert self.planner is not None
         if self._depth is not None and self._issued - self._read > self._depth:
             return
         action, row = self._next_action(walk, last)
         if action is None:
             return
-        walk.order = Order(self._issued, walk.walker, action)
+        del self._idle[walk.walker]
+        order = Order(self._issued, walk.walker, action)
+        self._issue(walk, order, row, executor)
+        if self._lease > 1 and action != RESET and self.planner.phase == PRACTICAL:
+            order = walk.order = order._replace(then=self._foreseen(walk, row, last))
+            self._reserve(walk, len(order.then))
+            self._attempts.reserve(len(order.then))
+        executor.send(order)
+
+    def _issue_next(self, walk: Walk, following: Order, executor: Executor) -> None:
+        """Issue the step that a walker makes by itself."""
+        assert walk.engine.state is not None
+        row = int(self._model.rows.index(walk.engine.state, following.action))
+        order = following._replace(number=self._issued)
+        self.record.leased -= 1
+        walk.leased -= 1
+        self._issue(walk, order, row, executor, reserved=True)
+        executor.goes_on(order)
+
+    def _reserve(self, walk: Walk, steps: int) -> None:
+        """Let a walker have so many steps that it may make by itself.
+
+        Those that it did not use were allowed by the practical plan. In another phase they stay in its account, since
+        the other account would become smaller instead.
+        """
+        assert self.planner is not None
+        self.record.leased += steps - walk.leased
+        if steps == 0 and self.planner.phase != PRACTICAL:
+            self.record.forfeited += walk.leased
+        walk.leased = steps
+
+    def _foreseen(self, walk: Walk, row: int, last: int) -> tuple[tuple[int, int], ...]:
+        """Return (key, action) for the states to which a step leads most often, one after the other."""
+        engine, model, states = walk.engine, self._model, self._model.states
+        most = min(self._lease - 1, self._attempts.left, last - self.record.begun - self.record.quits)
+        most = min(most, engine.horizon - engine.age - 1)
+        then: dict[int, int] = {}
+        while len(then) < most:
+            s = model.usual_successor(row)
+            row = -1 if s < 0 else engine.foreseen(s)
+            key = states.key(s) if row >= 0 else None
+            if type(key) is not int or key in then:
+                break
+            then[key] = int(model.rows.action[row])
+        return tuple(then.items())
+
+    def _issue(self, walk: Walk, order: Order, row: int, executor: Executor, reserved: bool = False) -> None:
+        """Write that an order is given; `reserved`: the planner knows of this step."""
+        walk.order, action = order, order.action
         self._issued += 1
         walk.sample, settled = None, False
         if row >= 0:
             walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
             walk.sample, settled = self.record.issue(walk.order.number, row)
-        self._attempts.issued(walk.engine, is_step=action != RESET, settled=settled)
+        self._attempts.issued(walk.engine, is_step=action != RESET and not reserved, settled=settled)
         walk.since = executor.now()
         if self._journal is not None:
             self._journal.issue(walk.order)
         self._waited[action == RESET][walk.order.number] = walk
-        executor.send(walk.order)
 
     def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
         """Return (the action that a walker takes next, the row that it samples); None: nothing, for now."""
@@ -516,17 +639,45 @@ class FleetCollector(Collector):
         assert s is not None
         if len(self.walks) == 1:
             return False
-        others = [other.engine.state for other in self.walks.values() if other.engine.state is not None]
-        if self._paths.lead_nowhere(s) and not all(map(self._paths.lead_nowhere, others)):
+        if self._paths.lead_nowhere(s) and not all(map(self._paths.lead_nowhere, self._positions(s))):
+            return True
+        if self._is_spare(s):
             return True
         if self._thrift is None or walk.on_trip:
             return False
-        assert self.planner is not None
-        steps = self.planner.expected_steps()
+        steps = self._expected_steps()
         if steps is None or steps[s] <= self._thrift:
             return False
-        return self._in_flight() or bool(np.min(steps[others]) < steps[s])
+        return self._in_flight() or bool(np.min(steps[self._positions(s)]) < steps[s])
+
+    def _is_spare(self, s: int) -> bool:
+        """Whether enough walkers for all that is missing are nearer to it than one in s."""
+        enough = ENOUGH * self.record.need.missing
+        if not 0 < enough < len(self.walks):
+            return False
+        now = (self._issued, self._taken)
+        if now != self._spare_at:
+            self._spare_at, self._distances, self._near = now, self._expected_steps(), math.inf
+            where = self._positions(s)
+            if self._distances is not None and enough <= len(where):
+                self._near = float(np.partition(self._distances[where], enough - 1)[enough - 1])
+        return self._distances is not None and bool(self._distances[s] > self._near)
+
+    def _expected_steps(self) -> NDArray[np.float64] | None:
+        """Return the expected steps from each state to what is missing [S], if the planner knows them."""
+        assert self.planner is not None
+        self.record.flush()
+        self._resize_planner()
+        return self.planner.expected_steps()
 
     def _in_flight(self) -> bool:
         steps, resets = self._waited
         return bool(steps or resets or self._early)
+
+
+def _checked_lease(lease: int, deterministic: int | None) -> int:
+    if _checks.whole("lease", lease, 1) > LONGEST_LEASE:
+        raise InputError(f"lease: expected 1 to {LONGEST_LEASE} steps, got {lease}")
+    if lease > 1 and deterministic is not None:
+        raise InputError(f"lease: expected 1 with deterministic={deterministic}, got {lease}: both decide who waits")
+    return lease

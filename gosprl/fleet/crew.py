@@ -14,6 +14,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.orders import Event, Executor, Joined, Lost, Order
 from gosprl.fleet.slots import Slots
 from gosprl.fleet.walking import Entropy, Facts, check_same
+from gosprl.progress import is_interrupted
 
 STARTING = 120.0  # seconds to make a system in
 NONE = Order(-1, -1, 0)  # no open order
@@ -82,6 +83,9 @@ class Crew(Executor, Generic[M]):
             self._is_open = True
             for slot in range(self.workers):
                 self._start(slot, initial=True)
+                if is_interrupted():
+                    self.workers = slot + 1  # enough to end the run in order
+                    return
 
     def send(self, order: Order) -> None:
         """Hand an order to its walker."""

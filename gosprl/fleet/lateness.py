@@ -1,4 +1,9 @@
-"""When a sample is late: after a multiple of the mean duration of a step, or after a fixed time."""
+"""When a sample is late: after a multiple of the mean duration of a step, or after a fixed time.
+
+At the end of a run, when all that is missing is in flight, idle walkers can take such samples again. To give one up
+costs little then, and to wait for it costs the time of all walkers: 0.3 of the multiple is enough. A fixed time
+is what the user says that it is, since an outcome may depend on it (`lost="state"`).
+"""
 
 import math
 import re
@@ -9,6 +14,7 @@ from gosprl.errors import InputError
 FEW = 8  # durations below which there is no mean to go by
 FIRST = 600.0  # seconds: the limit as long as there is none
 LEAST = 0.05  # seconds: below that, a pause of the operating system would make samples late
+AT_END = 0.3  # the part of the multiple after which the last samples are late, if other walkers are idle
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)")
 UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -42,14 +48,18 @@ class Lateness:
         """The mean duration of a step so far, in seconds; 0 if none was made."""
         return self._sum[0] / max(1, self._number[0])
 
-    def limit(self, *, of_reset: bool = False) -> float:
-        """Return the seconds after which the answer to an order is late; inf: never."""
+    def limit(self, *, of_reset: bool = False, at_end: bool = False) -> float:
+        """Return the seconds after which the answer to an order is late; inf: never.
+
+        `at_end`: nothing else is missing, and other walkers are idle.
+        """
         number = self._number[of_reset]
         if self._times == math.inf:
             return self._fixed
         if number < FEW:
             return FIRST
-        return max(LEAST, self._times * self._sum[of_reset] / number)
+        times = AT_END * self._times if at_end else self._times
+        return max(LEAST, times * self._sum[of_reset] / number)
 
     def note(self, seconds: float, *, of_reset: bool = False) -> None:
         """Take in how long an order took: a step, or a reset."""

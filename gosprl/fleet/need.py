@@ -5,7 +5,7 @@ evaluated on it. That of the planners (`FleetNeed`) counts everything that retur
 as are in flight.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gosprl.collecting.need import Need
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Requirement
-from gosprl.collecting.rules import VERSION
+from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 from gosprl.model.empirical import EmpiricalModel
 
 
@@ -97,95 +97,119 @@ class FleetNeed(Need):
         What is needed.
     counted
         The view of the committed samples: what is waived here is waived there.
+    flush
+        Lets the model count everything that landed. In between, the numbers of this need are ahead of the model's, and
+        `visits` are those of the model with what it has not counted yet.
     """
 
-    def __init__(self, model: EmpiricalModel, requirement: Requirement, counted: Need) -> None:
+    def __init__(
+        self, model: EmpiricalModel, requirement: Requirement, counted: Need, flush: Callable[[], None]
+    ) -> None:
         super().__init__(model, requirement)
-        self.counted = counted
+        self.counted, self._flush = counted, flush
         self.in_flight: dict[int, int] = {}  # row -> samples
         self._asked: dict[int, int] = {}  # row in flight -> samples needed
         self._of_state: dict[int, list[int]] = {}  # state with samples in flight -> how many, and samples needed
-        self._one = np.zeros(1, dtype=np.int64)
 
-    def reserve(self, row: int) -> bool:
+    def reserve(self, row: int, visits: int) -> bool:
         """Ask for one sample less of a row: it is in flight. Whether its state has all that it needs by that."""
-        number, ledger, s = self.in_flight.get(row, 0), self.ledger, int(self.ledger.row_state[row])
-        was = bool(ledger.unmet_items[s])
+        ledger = self.ledger
+        number, s = self.in_flight.get(row, 0), int(ledger.row_state[row])
+        was = ledger.unmet_items[s]
         if not number:
             self._asked[row] = int(ledger.pair[row])
         self.in_flight[row] = number + 1
         if self.of_states:
             self._of_state.setdefault(s, [0, int(ledger.state[s])])[0] += 1
-        self._hide(row, s)
+        self._hide(row, s, visits)
         if was and not ledger.unmet_items[s]:
             self.settled.append(s)
             return True
         return False
 
-    def show(self, row: int, landed: bool) -> None:
-        """Show all that is needed of a row while one of its samples is counted; `hide` has to follow.
-
-        Parameters
-        ----------
-        landed
-            Whether the sample was in flight until now; otherwise it was given up before.
-        """
+    def release(self, row: int, visits: int) -> None:
+        """Ask for one sample more of a row: one that was in flight is lost."""
         s = int(self.ledger.row_state[row])
-        self._show(row, s)
-        if landed:
-            self.in_flight[row] -= 1
+        was = self.unmet_items[s]
+        self.in_flight[row] -= 1
+        if s in self._of_state:
+            self._of_state[s][0] -= 1
+        self._hide(row, s, visits)
+        self._forget(row, s)
+        if self.unmet_items[s] and not was:
+            self.ledger.totals[VERSION] += 1  # planners have dropped this goal
+
+    def land(self, row: int, visits: int, s_next: int, was_in_flight: bool) -> None:
+        """Count one more sample of a row; otherwise it was given up before, or never issued."""
+        ledger = self.ledger
+        s, pair, state = int(ledger.row_state[row]), ledger.pair, ledger.state
+        of_pair = self._asked.get(row, pair[row])
+        of_state = self._of_state[s][1] if s in self._of_state else state[s]
+        of_any = ledger.state_visits[s]
+        needed = int(visits < of_pair) + int(of_any < of_state)
+        if needed:
+            ledger.totals[COLLECTED] += needed
+            ledger.credit[0] += ledger.credit_at[s_next]
+        ledger.state_visits[s] = of_any + 1
+        if was_in_flight:  # one more sample and one less in flight: as much is missing as before
+            number = self.in_flight[row] = self.in_flight[row] - 1
+            pair[row] = max(0, of_pair - number)
             if s in self._of_state:
                 self._of_state[s][0] -= 1
-        self._recount_quietly(s)
+                state[s] = max(0, of_state - self._of_state[s][0])
+            self._forget(row, s)
+        else:
+            self._miss(s, -int(visits < pair[row]), -int(visits + 1 == pair[row]))
+            self._miss(s, -int(of_any < state[s]), -int(of_any + 1 == state[s]))
 
-    def hide(self, row: int) -> None:
-        """Ask for as many samples less again as are in flight."""
-        s = int(self.ledger.row_state[row])
-        self._hide(row, s)
-        if self.in_flight.get(row) == 0:
+    def _forget(self, row: int, s: int) -> None:
+        """Forget what is needed of a row and of a state of which nothing is in flight."""
+        if not self.in_flight[row]:
             del self.in_flight[row], self._asked[row]
         if s in self._of_state and not self._of_state[s][0]:
             del self._of_state[s]
 
-    def release(self, row: int) -> None:
-        """Ask for one sample more of a row: one that was in flight is lost."""
-        s = int(self.ledger.row_state[row])
-        was = bool(self.unmet_items[s])
-        self.show(row, landed=True)
-        self.hide(row)
-        if self.unmet_items[s] and not was:
-            self.ledger.totals[VERSION] += 1  # planners have dropped this goal
-
-    def _show(self, row: int, s: int) -> None:
-        if row in self._asked:
-            self.ledger.pair[row] = self._asked[row]
-        if s in self._of_state:
-            self.ledger.state[s] = self._of_state[s][1]
-
-    def _hide(self, row: int, s: int) -> None:
-        if row in self._asked:
-            self.ledger.pair[row] = max(0, self._asked[row] - self.in_flight[row])
+    def _hide(self, row: int, s: int, visits: int) -> None:
+        """Ask for as many samples less of a row as are in flight."""
+        self._ask(self.ledger.pair, row, max(0, self._asked[row] - self.in_flight[row]), visits, s)
         if s in self._of_state:
             number, asked = self._of_state[s]
-            self.ledger.state[s] = max(0, asked - number)
-        self._recount_quietly(s)
+            self._ask(self.ledger.state, s, max(0, asked - number), int(self.state_visits[s]), s)
 
-    def _recount_quietly(self, s: int) -> None:
-        """Count what is missing; the version is for changes of the requirement."""
-        version = self.ledger.totals[VERSION]
-        self._one[0] = s
-        self._recount(self._one)
-        self.ledger.totals[VERSION] = version
+    def _ask(self, needed: NDArray[np.int64], i: int, number: int, visits: int, s: int) -> None:
+        """Let `needed[i]` be this number: of a row of s, or of s itself, which has so many visits."""
+        before = int(needed[i])
+        if number != before:
+            needed[i] = number
+            more = max(0, number - visits) - max(0, before - visits)
+            self._miss(s, more, int(visits < number) - int(visits < before))
+
+    def _miss(self, s: int, samples: int, items: int) -> None:
+        """Let so many more samples be missing in a state, and so many more of its items be unmet."""
+        ledger = self.ledger
+        if samples:
+            ledger.missing_samples[s] += samples
+            ledger.totals[MISSING] += samples
+        if items:
+            before = int(ledger.unmet_items[s])
+            ledger.unmet_items[s] = before + items
+            ledger.totals[UNMET_STATES] += int(before + items > 0) - int(before > 0)
+
+    def _recount(self, states: NDArray[np.int64]) -> None:
+        self._flush()  # what is not counted yet has been taken into account here
+        super()._recount(states)
 
     @contextmanager
     def _nothing_in_flight(self) -> Iterator[None]:
         """Show the whole need, while it is changed."""
-        ledger = self.ledger
+        self._flush()
+        ledger, visits = self.ledger, self._model.counts.visits
         of_row = [(row, int(ledger.row_state[row])) for row in self.in_flight]
         before = {s: bool(ledger.unmet_items[s]) for _, s in of_row}
         for row, s in of_row:
-            self._show(row, s)
-            self._recount_quietly(s)
+            self._ask(ledger.pair, row, self._asked[row], int(visits[row]), s)
+            if s in self._of_state:
+                self._ask(ledger.state, s, self._of_state[s][1], int(self.state_visits[s]), s)
         yield
         self._of_state.clear()
         for row, s in of_row:
@@ -193,7 +217,7 @@ class FleetNeed(Need):
             if self.of_states:
                 self._of_state.setdefault(s, [0, int(ledger.state[s])])[0] += self.in_flight[row]
         for row, s in of_row:
-            self._hide(row, s)
+            self._hide(row, s, int(visits[row]))
         now = {s: bool(ledger.unmet_items[s]) for s in before}
         self.settled += [s for s in now if before[s] and not now[s]]
         if any(now[s] and not before[s] for s in now):

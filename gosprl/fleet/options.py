@@ -28,7 +28,7 @@ class Fleet:
     key, actions
         As in `gosprl.collect`.
     options
-        `late`, `lost`, `thrift`, `deterministic`.
+        `late`, `lost`, `thrift`, `deterministic`, `lease`.
     """
 
     workers: Any

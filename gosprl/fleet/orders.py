@@ -9,6 +9,10 @@ the same run. Nothing here knows of confidence sets, needs or plans.
     Report(number, walker)  what the walker did; answers its open order
     Lost(walker)            the walker is gone: its open order will have no answer, and it takes no more orders
 
+With a lease, an order says what to do next in states to which its step may lead. The walker reports each step and goes
+on by itself (`next_of_lease`); no message reaches it until its lease ends. Whoever reads a report gives the step that
+the walker goes on with a number of its own, and tells the executor (`Executor.goes_on`).
+
 An executor may replace a walker that is gone; the new one joins under a new number. A report that comes after the
 learner gave up waiting is late, but still a report: executors pass it on.
 """
@@ -18,6 +22,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 RESET = -1  # the action of an order to reset the system
+LONGEST_LEASE = 4  # steps
+STEP = 1 << 56  # on the way from a walker, added to the number of its order for each further step of a lease
 
 
 class Order(NamedTuple):
@@ -26,6 +32,7 @@ class Order(NamedTuple):
     number: int  # 0, 1, 2, ... over all walkers, in the order of issue
     walker: int
     action: int  # its index; RESET
+    then: tuple[tuple[int, int], ...] = ()  # a lease: (key, action) of the steps that may follow, each once
 
 
 class Report(NamedTuple):
@@ -38,6 +45,16 @@ class Report(NamedTuple):
     terminated: bool = False
     truncated: bool = False
     actions: Sequence[int] | None = None  # offered now; None: all
+
+
+def next_of_lease(order: Order, report: Report) -> Order | None:
+    """Return the order that a walker goes on with by itself after a report, with the number that it knows; or None."""
+    if not order.then or report.terminated or report.truncated or type(report.key) is not int:
+        return None
+    for i, (key, action) in enumerate(order.then):
+        if key == report.key:
+            return Order(order.number + STEP, order.walker, action, order.then[:i] + order.then[i + 1 :])
+    return None
 
 
 class Lost(NamedTuple):
@@ -70,7 +87,18 @@ Taken = Event | Late | Stopped  # what a run is a function of
 
 
 class Executor(ABC):
-    """Carries orders to walkers and brings events back; used by one thread."""
+    """Carries orders to walkers and brings events back; used by one thread.
+
+    Attributes
+    ----------
+    leases
+        Whether its walkers go on by themselves where an order says how.
+    workers
+        Number of walkers that join at the beginning; 0: not known.
+    """
+
+    leases = False
+    workers = 0
 
     @abstractmethod
     def open(self) -> None:
@@ -79,6 +107,10 @@ class Executor(ABC):
     @abstractmethod
     def send(self, order: Order) -> None:
         """Hand an order to its walker, without waiting. A walker that cannot be reached is lost, by an event."""
+
+    def goes_on(self, order: Order) -> None:
+        """Take in which order a walker goes on with by itself, after its last report; only with leases."""
+        raise NotImplementedError(f"{type(self).__name__} has no leases")
 
     @abstractmethod
     def receive(self, timeout: float | None = None) -> list[Event]:

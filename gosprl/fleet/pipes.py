@@ -22,11 +22,13 @@ from typing import Any
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet import wire, worker
 from gosprl.fleet.crew import NONE, STARTING, Crew, Member, could_not_begin
-from gosprl.fleet.orders import Order
+from gosprl.fleet.orders import Order, Report, next_of_lease
 from gosprl.fleet.walking import LONGEST_REASON, Entropy, Facts
 
 PIECE = 1 << 16  # bytes of a read
 GRACE = 1.0  # seconds to end in after SIGTERM
+FILES = 2  # that the learner has open for a process: its socket, and what says that it ended
+OTHER_FILES = 64  # that the learner may have open besides
 STATUS = 0.2  # seconds to wait for the status of a process whose socket is closed
 PRELOADED = ["__main__", "gosprl.fleet.worker", "gosprl.systems.stepper", "gosprl._kernels"]
 GUARD = (
@@ -38,12 +40,13 @@ GUARD = (
 class Child(Member):
     """A process."""
 
-    __slots__ = ("buffer", "line", "process")
+    __slots__ = ("buffer", "lease", "line", "process")
 
     def __init__(self, number: int, slot: int, initial: bool, process: BaseProcess, line: socket.socket) -> None:
         super().__init__(number, slot, initial)
         self.process, self.line = process, line
-        self.buffer = b""  # the beginning of a message
+        self.buffer = b""  # the beginning of a message; or what is read when the learner knows what it answers
+        self.lease = NONE  # what it works on, with the number that it knows
 
 
 class Processes(Crew[Child]):
@@ -71,6 +74,7 @@ class Processes(Crew[Child]):
         What a process runs; tests replace it.
     """
 
+    leases = True
     run: Callable[[socket.socket, bytes, int, Entropy], None] = staticmethod(worker.main)
 
     def __init__(
@@ -87,6 +91,7 @@ class Processes(Crew[Child]):
         super().__init__(workers, entropy, describe, start_timeout)
         self._pickled = pickled(factory, key, actions)
         self._context = _context()
+        _check_room(self.workers)
         self._leaving: list[tuple[float, BaseProcess]] = []  # (when it is killed, process)
         self._selector = selectors.DefaultSelector()
 
@@ -124,14 +129,24 @@ class Processes(Crew[Child]):
 
     def _hand(self, member: Child, order: Order) -> None:
         try:
-            sent = member.line.send(wire.ORDER.pack(order.number, order.action))
+            message = wire.packed_order(order)
+            sent = member.line.send(message)
         except BlockingIOError:
             sent = 0
         except OSError:
             self._lose(member, _how_ended(member))
             return
-        if sent < wire.ORDER.size:  # there is room for thousands of orders
+        member.lease = order
+        if sent < len(message):  # there is room for thousands of orders
             self._lose(member, "it does not read its orders")
+
+    def goes_on(self, order: Order) -> None:
+        """Take in which order a walker goes on with by itself; it may have answered already."""
+        member = self._members.get(order.walker)
+        if member is not None:
+            member.order = order
+            if member.buffer:
+                self._read_by_rules(member, b"")
 
     def _wait(self, seconds: float | None) -> None:
         if self._leaving:
@@ -150,12 +165,17 @@ class Processes(Crew[Child]):
         if not data:
             self._lose(member, _how_ended(member), GUARD)
             return
+        self._read_by_rules(member, data)
+
+    def _read_by_rules(self, member: Child, data: bytes) -> None:
         try:
-            if len(data) == wire.PLAIN_SIZE and data[4] == wire.PLAIN and member.order is not NONE:
-                if member.buffer:
-                    raise ValueError("it answered more than it was asked")
-                self._events.append(wire.plain_report_of(data, member.order))
-                member.order, member.reported = NONE, True
+            if (
+                len(data) == wire.PLAIN_SIZE
+                and not member.buffer
+                and data[4] == wire.PLAIN
+                and member.order is not NONE
+            ):
+                self._take_report(member, wire.plain_report_of(data, member.lease))
             else:
                 self._read_any(member, data)
         except ValueError as error:
@@ -173,11 +193,11 @@ class Processes(Crew[Child]):
             raise ValueError(f"expected a message of 1 to {wire.LONGEST:,} bytes, got one of {length:,}")
         if len(data) < length + 4:
             return
-        if len(data) > length + 4:
-            raise ValueError("it answered more than it was asked")
-        member.buffer = b""
+        data, member.buffer = data[: length + 4], data[length + 4 :]
         content = data[wire.HEAD.size :]
         if not member.joined:
+            if member.buffer:
+                raise ValueError("it wrote more than it was asked")
             self._greet(member, kind, content)
         elif kind == wire.FAILED:
             self._lose(member, wire.text_of_bytes(content)[:LONGEST_REASON])
@@ -189,12 +209,18 @@ class Processes(Crew[Child]):
         if member.order is NONE:
             raise ValueError("it wrote without being asked")
         if kind == wire.PLAIN and len(data) == wire.PLAIN_SIZE:
-            self._events.append(wire.plain_report_of(data, member.order))
+            self._take_report(member, wire.plain_report_of(data, member.lease))
         elif kind == wire.REPORT:
-            self._events.append(wire.report_of(content, member.order, self._facts["actions"]))
+            self._take_report(member, wire.report_of(content, member.lease, self._facts["actions"]))
         else:
             raise ValueError(f"expected a report, got a message of kind {kind}")
-        member.order, member.reported = NONE, True
+
+    def _take_report(self, member: Child, report: Report) -> None:
+        number, following = member.order.number, next_of_lease(member.lease, report)
+        if member.buffer and following is None:
+            raise ValueError("it answered more than it was asked")
+        self._events.append(report if report.number == number else report._replace(number=number))
+        member.order, member.lease, member.reported = NONE, following or NONE, True
 
     def _greet(self, member: Child, kind: int, content: bytes) -> None:
         """Read the first message of a walker."""
@@ -241,6 +267,19 @@ def pickled(factory: Any, key: Any, actions: Any) -> bytes:
                 "use a function at the top level of a module, functools.partial of one, or the id of an environment"
             ) from None
     return pickle.dumps((factory, key, actions))
+
+
+def _check_room(workers: int) -> None:
+    """Raise `InputError` if this process may not open as many files as the processes need."""
+    import resource  # there is none where there is no forkserver
+
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files != resource.RLIM_INFINITY and FILES * workers + OTHER_FILES > files:
+        most = max(1, (files - OTHER_FILES) // FILES)
+        raise InputError(
+            f"workers: expected at most {most:,} processes, got {workers:,}: each needs {FILES} open files, and "
+            f"{files:,} are allowed; `ulimit -n` in the shell shows and raises the limit"
+        )
 
 
 def _context() -> Any:

@@ -36,6 +36,10 @@ class FleetRecord(Record):
         The sample whose outcome the next event is; None: none was issued for it.
     in_flight
         Steps whose outcome is waited for.
+    leased
+        Steps that walkers may make by themselves, and have not begun as far as is known.
+    forfeited
+        Steps that walkers might have made by themselves, which planners have counted for good.
     lost
         Samples that were given up: late, or their walker is gone.
     """
@@ -58,9 +62,10 @@ class FleetRecord(Record):
         self.returning: Sample | None = None
         self.in_flight = 0
         self.lost = 0
+        self.leased = self.forfeited = 0
 
     def _new_need(self, model: EmpiricalModel, requirement: Requirement) -> FleetNeed:
-        return FleetNeed(model, requirement, self.committed.need)
+        return FleetNeed(model, requirement, self.committed.need, self.flush)
 
     @property
     def counted(self) -> Record:
@@ -77,8 +82,13 @@ class FleetRecord(Record):
 
     @property
     def begun(self) -> int:
-        """Steps so far, those in flight included."""
-        return self.steps + self.in_flight
+        """Steps so far, with those in flight and those that walkers may make by themselves."""
+        return self.steps + self.in_flight + self.leased
+
+    @property
+    def accounted(self) -> int:
+        """The same with the steps that stay in the account of a planner, though no walker made them."""
+        return self.begun + self.forfeited
 
     @property
     def all_in_flight(self) -> bool:
@@ -95,7 +105,7 @@ class FleetRecord(Record):
         is_step = not self.model.terminal[self.model.rows.state[row]]
         sample = self._queues.issue(number, row, is_step)
         self.in_flight += is_step
-        return sample, self.need.reserve(row)
+        return sample, self.need.reserve(row, self.visits(row))
 
     def give_up(self, sample: Sample, how: str) -> None:
         """Write that the outcome of a sample will not come in time.
@@ -112,7 +122,7 @@ class FleetRecord(Record):
             self._end(sample.row, CRASH, self.crash_reward)
             return
         self.in_flight -= sample.is_step
-        self.need.release(sample.row)
+        self.need.release(sample.row, self.visits(sample.row))
         self.steps += sample.is_step
         sample.is_unknown = True
         if how == "independent":
@@ -173,17 +183,15 @@ class FleetRecord(Record):
     def _note(self, row: int, s_next: int, reward: float) -> None:
         sample, self.returning = self.returning, None
         if sample is None or self.model.certain[row]:
+            self.need.land(row, self.visits(row), s_next, was_in_flight=False)
             super()._note(row, s_next, reward)
-            self.flush()
             self._count_committed(row, s_next, reward)
             self.returning = sample
             return
         landed = not sample.is_unknown
         self.in_flight -= sample.is_step and landed
-        self.need.show(row, landed)
+        self.need.land(row, self.visits(row), s_next, landed)
         super()._note(row, s_next, reward)
-        self.flush()
-        self.need.hide(row)
         sample.outcome, sample.is_unknown = Result(s_next, reward), False
         if sample.place:
             self._count_committed(row, s_next, reward)
@@ -192,6 +200,23 @@ class FleetRecord(Record):
             self._queues.unknown.remove(sample)
         else:
             self._commit(row)
+
+    def know_what_is_met(self) -> None:
+        """Nothing to do: the need of a fleet is always ahead of the counts."""
+
+    def flush(self) -> None:
+        """Count what was noted, in both views."""
+        super().flush()
+        self.committed.flush()
+
+    def _count(
+        self,
+        rows: NDArray[np.int64],
+        s_next: NDArray[np.int32],
+        rewards: NDArray[np.float64],
+        steps: NDArray[np.int64],
+    ) -> None:
+        self.model.count(rows, s_next, rewards)  # the need knows it already
 
     def _commit(self, row: int) -> None:
         """Commit the samples of a row that nothing stands before any more."""
@@ -213,8 +238,9 @@ class FleetRecord(Record):
     def visits_and_needs(self, begin: int, end: int) -> tuple[list[int], list[int]]:
         """Return (visits, samples needed) of the rows begin .. end - 1, where what is in flight counts as a visit."""
         visits, needed = super().visits_and_needs(begin, end)
-        for row, number in self.need.in_flight.items():
-            if begin <= row < end:
+        in_flight = self.need.in_flight
+        for row in range(begin, end):
+            if number := in_flight.get(row, 0):
                 visits[row - begin] += number
                 needed[row - begin] += number
         return visits, needed

@@ -15,6 +15,7 @@ import numpy as np
 from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
+from gosprl.fleet.slots import IN_A_ROW
 from gosprl.fleet.tables import Table, TableWalker
 from gosprl.fleet.walking import Entropy, Walker, make, reason, stream
 from gosprl.mdp.tabular import TabularMDP
@@ -50,7 +51,8 @@ class Simulated(Executor):
     reset_duration
         Seconds that a reset takes.
     restart
-        Seconds until a walker that is gone is replaced by a new one; None: never.
+        Seconds until a walker that is gone is replaced by a new one; None: never. Where many in a row are gone before
+        they have reported anything, none is replaced.
     joins
         Times at which further walkers join.
     key, actions
@@ -58,6 +60,8 @@ class Simulated(Executor):
     entropy
         The seed of the run. Durations and faults have a stream of their own.
     """
+
+    leases = True
 
     def __init__(
         self,
@@ -77,7 +81,7 @@ class Simulated(Executor):
         if not isinstance(system, TabularMDP) and not callable(system):
             raise InputError(f"system: expected a TabularMDP or a function that makes a system, got {system!r:.80}")
         self._factory, self._key, self._actions = system, key, actions
-        self._workers = _checks.whole("workers", workers, 1)
+        self.workers = _checks.whole("workers", workers, 1)
         self._duration, self._lost, self._fault = duration, lost, fault
         self._reset_duration, self._restart, self._joins = reset_duration, restart, tuple(joins)
         self._entropy = np.random.SeedSequence(entropy).entropy if entropy is None else entropy
@@ -88,11 +92,13 @@ class Simulated(Executor):
         self._walkers: dict[int, Walker | TableWalker] = {}
         self._open: dict[int, int] = {}  # walker -> number of its open order
         self._clock = 0.0
+        self._reported: set[int] = set()  # walkers that have reported something
+        self._failures = 0  # walkers gone in a row without a report
         self._last_reason = "no walker was started"
 
     def open(self) -> None:
         """Let the first walkers join, at time 0."""
-        for _ in range(self._workers):
+        for _ in range(self.workers):
             self._put(0.0, None)
         for time in self._joins:
             self._put(time, None)
@@ -114,6 +120,10 @@ class Simulated(Executor):
             return
         seconds = float(self._duration(self._rng, report))
         self._put_step(report, seconds)
+
+    def goes_on(self, order: Order) -> None:
+        """Carry out what the walker goes on with, at once: reports are read when they are made."""
+        self.send(order)
 
     def _put_step(self, report: Report, seconds: float) -> None:
         end = self._clock + seconds
@@ -160,7 +170,10 @@ class Simulated(Executor):
         if isinstance(event, Lost):
             self._last_reason = event.why
             self._remove(event.walker)
-        elif isinstance(event, Report) and self._open.get(event.walker) == event.number:
+        elif isinstance(event, Report):
+            self._reported.add(event.walker)
+            self._failures = 0
+        if isinstance(event, Report) and self._open.get(event.walker) == event.number:
             del self._open[event.walker]
         return event
 
@@ -182,7 +195,9 @@ class Simulated(Executor):
         gone = self._walkers.pop(walker)
         self._open.pop(walker, None)
         gone.close()
-        if self._restart is not None:
+        self._failures = 0 if walker in self._reported else self._failures + 1
+        self._reported.discard(walker)
+        if self._restart is not None and self._failures <= IN_A_ROW * self.workers:
             self._put(self._clock + self._restart, None)
 
     def now(self) -> float:

@@ -39,7 +39,7 @@ class TableWalker:
 
     def answer(self, order: Order) -> Report:
         """Carry out an order."""
-        number, walker, action = order
+        number, walker, action = order[:3]
         table = self._table
         if action == RESET:
             self._state = table.start

@@ -57,7 +57,7 @@ class Walker:
 
     def answer(self, order: Order) -> Report:
         """Carry out an order; exceptions of the system are passed on."""
-        number, walker, action = order
+        number, walker, action = order[:3]
         if action == RESET:
             start = self._system.reset()
             key, actions = start if isinstance(start, Start) else (start, None)

@@ -1,8 +1,9 @@
 """What learner and walkers write to each other on a stream of bytes.
 
-A learner writes orders of a fixed size. A walker writes messages: four bytes with the length of the rest, one byte that
-says what it is, and the content. Reading a message executes nothing and imports nothing, and each part of it is
-checked: a walker may be another program than we think. A violation is a `ValueError` with the reason in words.
+A learner writes orders: number, action, and how many pairs (key, action) of a lease follow. A walker writes messages:
+four bytes with the length of the rest, one byte that says what it is, and the content. Reading a message executes
+nothing and imports nothing, and each part of it is checked: a walker may be another program than we think. A violation
+is a `ValueError` with the reason in words.
 
     HELLO     JSON: the description of its system; the first message
     REFUSED   JSON: why it could not begin; the first message
@@ -26,7 +27,8 @@ LONGEST = 1 << 20  # bytes of a message
 HELLO, REFUSED, PLAIN, REPORT, FAILED = range(1, 6)
 TERMINATED, TRUNCATED = 1, 2
 
-ORDER = struct.Struct("<qq")  # number, action
+ORDER = struct.Struct("<qqq")  # number, action, pairs that follow
+PAIR = struct.Struct("<qq")  # key, action
 HEAD = struct.Struct("<IB")  # length of what follows the first four bytes; what it is
 _PLAIN = struct.Struct("<IBqqdB")  # the head; number, key, reward, flags
 PLAIN_SIZE = _PLAIN.size
@@ -65,6 +67,13 @@ def packed_report(report: Report) -> bytes:
         return packed_json(REPORT, content)
     except InputError as error:
         raise InputError(f"the observation cannot be sent: {str(error).removeprefix('out: ')}") from None
+
+
+def packed_order(order: Order) -> bytes:
+    """Return an order as bytes."""
+    number, _, action, then = order
+    head = ORDER.pack(number, action, len(then))
+    return head + b"".join(PAIR.pack(*pair) for pair in then) if then else head
 
 
 def plain_report_of(message: bytes, order: Order) -> Report:

@@ -14,7 +14,7 @@ from types import FrameType
 
 from gosprl.errors import InputError
 from gosprl.fleet import wire
-from gosprl.fleet.orders import Order
+from gosprl.fleet.orders import Order, next_of_lease
 from gosprl.fleet.walking import Entropy, Walker, describe, make, reason
 
 GRACE = 1.0  # seconds to end in, before the next means is tried
@@ -88,12 +88,25 @@ def _begun(line: socket.socket, pickled: bytes, number: int, entropy: Entropy) -
 
 
 def _walk(line: socket.socket, walker: Walker, number: int) -> None:
-    size = wire.ORDER.size
-    while len(data := line.recv(size, socket.MSG_WAITALL)) == size:
-        order, action = wire.ORDER.unpack(data)
+    order = _next_order(line, number)
+    while order is not None:
         try:
-            message = wire.packed_report(walker.answer(Order(order, number, action)))
+            report = walker.answer(order)
+            message = wire.packed_report(report)
         except Exception as error:  # of the system, whose state is not known any more
             line.sendall(wire.packed(wire.FAILED, reason(error).encode()))
             return
         line.sendall(message)
+        order = next_of_lease(order, report) or _next_order(line, number)
+
+
+def _next_order(line: socket.socket, walker: int) -> Order | None:
+    """Wait for an order; None if there are no more."""
+    size = wire.ORDER.size
+    if len(data := line.recv(size, socket.MSG_WAITALL)) < size:
+        return None
+    number, action, pairs = wire.ORDER.unpack(data)
+    if not pairs:
+        return Order(number, walker, action)
+    data = line.recv(pairs * wire.PAIR.size, socket.MSG_WAITALL)
+    return Order(number, walker, action, tuple(wire.PAIR.iter_unpack(data)))

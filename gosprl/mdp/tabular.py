@@ -108,6 +108,11 @@ class TabularMDP:
         """Return name, size and start on one line."""
         return f"TabularMDP({self.name}: {self.num_states} states, {len(self.rows)} pairs, start {self.start})"
 
+    def _repr_html_(self) -> str:
+        from gosprl.report.notebook import of_table
+
+        return of_table(self)
+
     def with_rewards(self, rewards: ArrayLike, noise: str = "none") -> "TabularMDP":
         """Return the same MDP with other rewards.
 

@@ -128,6 +128,11 @@ class EmpiricalModel(StateSpace):
             f"{seen} transitions{possible})"
         )
 
+    def _repr_html_(self) -> str:
+        from gosprl.report.notebook import of_model
+
+        return of_model(self)
+
     def copy(self) -> "EmpiricalModel":
         """Return a copy that later transitions do not change."""
         other = copy(self)
@@ -262,11 +267,19 @@ class EmpiricalModel(StateSpace):
             i = _kernels.first_foreign(self._counts, row, successor)
             if i < len(row):
                 raise self.foreign(int(row[i]), int(successor[i]))
+        self.count(row, successor, rewards)
+
+    def count(self, rows: NDArray[np.int64], s_next: NDArray[np.int32], rewards: NDArray[np.float64]) -> None:
+        """Count transitions [n] by their rows, unchecked but for candidates."""
+        from gosprl import _kernels
+
         done = 0
-        while done < len(row):
-            done = _kernels.record_many(self._counts, done, row, successor, rewards)
-            if done < len(row):
-                self.grow(int(self._counts.length[row[done]]))
+        while done < len(rows):
+            done = _kernels.record_many(self._counts, done, rows, s_next, rewards)
+            if done < len(rows):
+                if self.closed:
+                    raise self.foreign(int(rows[done]), int(s_next[done]))
+                self.grow(int(self._counts.length[rows[done]]))
 
     def transitions(
         self, *, resets: bool = False
@@ -313,6 +326,13 @@ class EmpiricalModel(StateSpace):
         P = np.zeros((S, A, S))
         P[s, a, s_next] = count / self.visits[self.rows.index(s, a)]
         return P
+
+    def usual_successor(self, row: int) -> int:
+        """Return the next state that was seen most often, the first of them; -1 before a visit."""
+        begin = int(self._counts.start[row])
+        number = self._counts.number[begin : begin + int(self._counts.length[row])]
+        i = int(number.argmax()) if len(number) else -1
+        return int(self._counts.succ[begin + i]) if i >= 0 and number[i] > 0 else -1
 
     def mark(self) -> int:
         """Return the number of updates so far, to be passed to `changed` later."""

@@ -231,7 +231,7 @@ class FleetCounter(Counter):
         sampled = (rows >= 0) & ~(unknown & self._independent)
         slow = np.isin(code, [*self._with_unknown, *code[unknown & sampled].tolist()])
         fast = sampled & ~slow
-        self.record.committed.recount(rows[fast], s_next[fast], part["reward"][fast], fast[fast])
+        self.record.committed.recount(rows[fast], s_next[fast], part["reward"][fast], ((flags & RESET) == 0)[fast])
         np.maximum.at(self._last, code[~slow], part["event"][~slow])
         for i in np.flatnonzero(slow).tolist():
             when = self._last[code[i]] = max(int(self._last[code[i]]), int(part["event"][i]))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gosprl.errors import InputError
+from gosprl.fleet.orders import LONGEST_LEASE
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.locks import LOCK
 
@@ -155,7 +156,12 @@ def _wrong_data(data: Any) -> str | None:
 
 
 def _wrong_fleet(fleet: Any, where: str) -> str | None:
-    return _wrong(fleet, OF_FLEET, where) if _dict(fleet) else f"{where}: expected an object, got {fleet!r:.60}"
+    # runs of before there were leases do not say that they had none
+    return (
+        _wrong({"lease": 1} | fleet, OF_FLEET, where)
+        if _dict(fleet)
+        else f"{where}: expected an object, got {fleet!r:.60}"
+    )
 
 
 def _whole(value: Any, low: int, high: int | None = None) -> bool:
@@ -278,6 +284,7 @@ OF_FLEET: dict[str, Test] = {
     "lost": lambda value: value in ("unknown", "state", "independent"),
     "thrift": _or_none(_number),
     "deterministic": _or_none(lambda value: _whole(value, 0)),
+    "lease": lambda value: _whole(value, 1) and value <= LONGEST_LEASE,
     "until": _or_none(lambda value: _whole(value, 0)),
 }
 OF_CONTINUATION: dict[str, Test] = {

@@ -26,7 +26,7 @@ from gosprl.systems.tabular import Tabular
 
 MOST_STORED = 10**6  # transitions of a table that is stored with its run
 NO_SETTINGS = ("out", "seed", "max_steps", "progress", "data", "data_order")  # arguments that are no settings of a leg
-OF_FLEET = ("workers", "late", "lost", "thrift", "deterministic")  # these are described apart
+OF_FLEET = ("workers", "late", "lost", "thrift", "deterministic", "lease")  # these are described apart
 OF_SYSTEM = ("key", "actions")  # these are described with the system
 VERSIONS = ("numpy", "scipy", "numba", "highspy", "gymnasium", "pyarrow")
 

@@ -348,7 +348,7 @@ class _Verifier:
         else:
             how = "every step, every plan" if self._run.is_table else "every choice of the planner, given the outcomes"
             if "fleet" in self._run.manifest["legs"][number]:
-                how = "every order, given the sequence of events"
+                how = "every order, given the sequence of events; outcomes are taken from the log, not drawn again"
             self._say(name, True, f"the same from its settings and seed: {how}")
             return result
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from gosprl import _checks
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.systems.base import System
@@ -39,8 +40,11 @@ class Named:
             return gymnasium.make(self.name, **self.settings)
         except Exception as error:
             known = ", ".join(envs.names())
+            reason = str(error).partition(" Did you mean")[0].rstrip(".")
+            like = [] if self.name in gymnasium.registry else [*envs.names(), *gymnasium.registry]
             raise InputError(
-                f"env: {self.name!r} is not one of our domains ({known}), and Gymnasium cannot make it: {error}"
+                f"env: {self.name!r} is not one of our domains ({known}), and Gymnasium cannot make it: {reason}"
+                f"{_checks.nearest(self.name, like)}"
             ) from None
 
 

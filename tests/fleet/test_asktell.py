@@ -1,6 +1,9 @@
 """Several walkers that ask and tell: counts and answers beside a ledger that is kept here, sample by sample."""
 
 import heapq
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -528,3 +531,40 @@ def test_sets_hold_although_what_comes_back_early_is_not_what_comes_back_late():
     failed, failed_as_told = runs.sum(axis=0)
     assert failed <= 1  # 10 % are allowed, and the level is shared by all pairs
     assert failed_as_told >= 6
+
+
+def test_walkers_in_threads_may_share_a_collector():
+    """Eight threads ask and tell at once; without a lock, counts and questions are torn."""
+    mdp = envs.make("riverswim6")
+    collector = Collector(mdp.num_states, mdp.num_actions, 25, seed=0)
+    failures = []
+
+    def walk(name):
+        rng, s = np.random.default_rng(name), mdp.start
+        try:
+            while not collector.done:
+                a = collector.ask(s, walker=name)
+                if a == WAIT:
+                    time.sleep(0.001)
+                    continue
+                succ, p = mdp.p(s, a)
+                s_next = int(rng.choice(succ, p=p))
+                collector.tell(s, a, s_next, walker=name)
+                s = s_next
+        except Exception as error:
+            failures.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=walk, args=(name,)) for name in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    finally:
+        sys.setswitchinterval(before)
+    assert not failures
+    result = collector.result()
+    assert result.met
+    assert result.steps == result.counts.sum()

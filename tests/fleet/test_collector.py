@@ -67,6 +67,17 @@ def test_needed_samples_are_never_issued_twice():
     assert collector.result().counts.tolist() == [[7, 7, 7, 7]]
 
 
+def test_walkers_that_are_not_needed_rest():
+    """Nine walkers start far from the one sample that is missing: two of them go there, not all nine."""
+    far = gosprl.TabularMDP(np.eye(12, k=1)[:, None] + np.eye(12)[:, None] * (np.arange(12) == 11)[:, None, None])
+    needed = np.zeros((12, 1), dtype=int)
+    needed[11] = 1
+    known = {"strategy": gosprl.strategies.Guarded(dynamics=far), "simulation": {"duration": exponential}}
+    alone, fleet = (walked(far, needed, walkers, **known)[0].result().steps for walkers in (1, 9))
+    assert alone == 12
+    assert fleet <= 2 * alone + 9
+
+
 def test_one_sequence_of_events_is_one_run():
     runs = [walked(RIVER, 8, 5, seed=2, simulation={"duration": exponential, "lost": lost_now_and_then}) for _ in "ab"]
     (one, clock), (other, again) = runs
@@ -120,9 +131,8 @@ def test_deterministic_runs_survive_losses():
 @pytest.mark.parametrize("lost", ["unknown", "independent"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faulty_walkers_are_replaced_and_the_run_goes_on(fault, lost):
-    collector, _ = walked(
-        RIVER, 10, 12, lost=lost, late=20, simulation={"duration": exponential, "fault": FAULTS[fault]}
-    )
+    simulation = {"duration": lambda rng, report: min(4.0, rng.exponential()), "fault": FAULTS[fault]}  # none is late
+    collector, _ = walked(RIVER, 10, 12, lost=lost, late=20, simulation=simulation)
     result, record = collector.result(), collector.record
     unknown = int(record.counts.unknown.sum())
     assert result.met

@@ -53,3 +53,12 @@ def test_never():
 def test_bad_input(late):
     with pytest.raises(InputError, match="late"):
         Lateness(late)
+
+
+def test_the_last_samples_are_late_sooner_unless_the_time_is_fixed():
+    lateness, fixed = Lateness(20), Lateness("5s")
+    for _ in range(10):
+        lateness.note(2.0)
+        fixed.note(2.0)
+    assert (lateness.limit(), lateness.limit(at_end=True)) == (40.0, pytest.approx(12.0))
+    assert (fixed.limit(), fixed.limit(at_end=True)) == (5.0, 5.0)

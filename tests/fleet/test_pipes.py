@@ -172,6 +172,19 @@ def test_what_cannot_be_pickled_is_refused_before_anything_starts(name):
         Processes(given.pop("system"), 2, **given)
 
 
+def test_more_processes_than_files_can_be_opened_are_refused_before_anything_starts():
+    with pytest.raises(InputError, match=r"^workers: expected at most [\d,]+ processes, got 100,000,000: .*ulimit -n"):
+        Processes(systems.Faulty, 100_000_000)
+
+
+def test_processes_are_started_no_more_once_the_run_is_interrupted(monkeypatch):
+    monkeypatch.setattr("gosprl.fleet.crew.is_interrupted", lambda: True)
+    with opened(Processes(systems.Faulty, 50, entropy=0)) as talk:
+        assert talk.joined() == 0
+        assert talk.executor.workers == 1
+        assert talk.executor.pid(1) is None
+
+
 def test_a_process_that_dies_while_it_makes_its_system():
     with (
         opened(Processes(systems.dying, 1, entropy=0)) as talk,

@@ -46,7 +46,6 @@ def counts_of(model, row):
 
 def check(record, naive, pair, state):
     record.flush()
-    record.committed.flush()
     need, asked = record.need, pair
     missing = 0
     for row in naive.rows:
@@ -163,7 +162,7 @@ def test_a_lost_sample_as_a_state_of_its_own_is_a_crash_with_an_allowed_reward()
     record.update_need()
     sample, _ = record.issue(0, 0)
     record.give_up(sample, "state")
-    record.committed.flush()
+    record.flush()
     assert record.counts.visits[0] == record.model.visits[0] == 1
     assert record.counts.unknown.sum() == 0
     assert record.counts.reward_sum[0] == 1.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kinds import river
 
+import gosprl
 from gosprl import GosprlError, InputError
 from gosprl.fleet.orders import RESET, Joined, Lost, Order, Report
 from gosprl.fleet.simulated import Simulated
@@ -187,3 +188,15 @@ def test_walker_0_has_the_stream_of_collect():
     expected = np.random.default_rng(np.random.SeedSequence(3).spawn(2)[1]).random(4)
     assert np.array_equal(stream(3, 0).random(4), expected)
     assert not np.array_equal(stream(3, 1).random(4), expected)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_fleet_that_can_never_begin_ends_with_the_reason(workers):
+    river = gosprl.envs.make("riverswim6")
+
+    class Closed(Tabular):
+        def reset(self):
+            raise OSError("the lab is closed")
+
+    with pytest.raises(gosprl.GosprlError, match="every walker is gone or hangs; the last reason: OSError: the lab is"):
+        gosprl.collect(river, 1, seed=0, workers=Simulated(lambda: Closed(river), workers, entropy=0))
