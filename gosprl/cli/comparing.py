@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gosprl
+from gosprl.cli import completing
 from gosprl.cli.reproduce import shown
 from gosprl.cli.shared import (
     AsJson,
@@ -37,7 +38,12 @@ def register(app: typer.Typer) -> None:
 def compare(
     env: Env,
     strategies: Annotated[
-        str, typer.Option(metavar="NAME,NAME,...", help="What is compared; the others with the first one.")
+        str,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="What is compared; the others with the first one.",
+            autocompletion=completing.several,
+        ),
     ] = "guarded,gosprl,random",
     need: Annotated[str, typer.Option(help="Samples of every pair: a number, or an .npy file.")] = "10",
     runs: Annotated[int, typer.Option(help="Runs of each strategy, with seeds 0, 1, 2, ...")] = 20,
@@ -48,7 +54,12 @@ def compare(
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes; results do not depend on it.", show_default="one per core")
+        str | None,
+        typer.Option(
+            metavar="N|ray|ADDRESS",
+            help="Processes, or the CPUs of a Ray cluster; results do not depend on it.",
+            show_default="one per core",
+        ),
     ] = None,
     folder: Annotated[
         Path | None,

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from gosprl.cli import completing
 from gosprl.cli.shared import err, exits, out, print_table
 
 if TYPE_CHECKING:
@@ -29,13 +30,21 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    names: Annotated[list[str], typer.Argument(metavar="NAME|all", help="Experiments, or all of them.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME|all", help="Experiments, or all of them.", autocompletion=completing.experiments),
+    ],
     runs: Annotated[
         int | None,
         typer.Option(help="Runs of each algorithm in each case.", show_default="30; with --quick 2"),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes; results do not depend on it.", show_default="one per core")
+        str | None,
+        typer.Option(
+            metavar="N|ray|ADDRESS",
+            help="Processes, or the CPUs of a Ray cluster; results do not depend on it.",
+            show_default="one per core",
+        ),
     ] = None,
     folder: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Directory for runs, figures, tables and the page.")

@@ -21,7 +21,7 @@ from gosprl.comparing.trials import Contender, Trial, perform, system_described
 from gosprl.errors import GosprlError, InputError
 from gosprl.experiments import store
 from gosprl.experiments.sweep import CENSORED_AT, PILOT, Run
-from gosprl.experiments.workers import Workers
+from gosprl.experiments.workers import Team, team_of
 from gosprl.strategies.base import Strategy
 from gosprl.systems.named import Named, factory_of
 
@@ -36,7 +36,7 @@ def compare(
     runs: int = 20,
     *,
     max_steps: int | None = None,
-    workers: int | None = None,
+    workers: int | str | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -58,7 +58,7 @@ def compare(
         Stop every run there. By default, see the head of this module.
     workers
         Processes, by default one per core; results do not depend on their number. With more than one, a script must
-        call this under ``if __name__ == "__main__":``.
+        call this under ``if __name__ == "__main__":``. "ray" or "ray://host:port": the CPUs of a Ray cluster.
     out
         A directory for finished runs: the same call goes on where it was stopped, and makes no run twice.
     progress
@@ -87,12 +87,12 @@ def compare(
     """
     contenders = _contenders(strategies, options)
     runs = _checks.whole("runs", runs, 1)
-    workers = _checks.whole("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    made_by = team_of(workers, perform)
     if max_steps is not None:
         _checks.whole("max_steps", max_steps, 1)
     make = Named(system) if isinstance(system, str) else factory_of(system)
     first = make()  # fails here, not in every process
-    team = _Runs(workers, None if out is None else Path(out), progress or (lambda done, total, name: None))
+    team = _Runs(made_by, None if out is None else Path(out), progress or (lambda done, total, name: None))
     with team:
         results = team.compared(partial(Trial, make, need), contenders, runs, max_steps)
     name = make.name if isinstance(make, Named) else type(first).__name__
@@ -126,8 +126,8 @@ def _contender(label: str, value: Any, options: Mapping[str, Any]) -> Contender:
 class _Runs:
     """Makes the runs that are not stored."""
 
-    def __init__(self, workers: int, out: Path | None, progress: Progress) -> None:
-        self._team: Workers[Trial] = Workers(workers, perform)
+    def __init__(self, team: Team[Trial], out: Path | None, progress: Progress) -> None:
+        self._team = team
         self._out, self._progress = out, progress
         self._done = self._total = 0
 

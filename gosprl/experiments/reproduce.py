@@ -14,7 +14,7 @@ from gosprl.errors import InputError
 from gosprl.experiments import store
 from gosprl.experiments.sweep import Experiment, Job, Results, Run, execute
 from gosprl.experiments.sweep import quick as smaller
-from gosprl.experiments.workers import Task, Workers, one_line
+from gosprl.experiments.workers import Task, Team, one_line, team_of
 
 if TYPE_CHECKING:
     from gosprl.experiments.page import Report
@@ -31,7 +31,7 @@ def reproduce(
     *,
     out: str | os.PathLike[str],
     runs: int | None = None,
-    workers: int | None = None,
+    workers: int | str | None = None,
     quick: bool = False,
     progress: Progress | None = None,
 ) -> "list[Report]":
@@ -47,7 +47,7 @@ def reproduce(
         Runs of each algorithm in each case, by default 30, or 2 with `quick`.
     workers
         Processes, by default one per core. The files do not depend on their number. With more than one, a script must
-        call this under `if __name__ == "__main__":`.
+        call this under `if __name__ == "__main__":`. "ray" or "ray://host:port": the CPUs of a Ray cluster.
     quick
         Make only few cases and short runs.
     progress
@@ -69,11 +69,11 @@ def reproduce(
 
     experiments = _asked(names, quick)
     runs = _checks.whole("runs", (QUICK_RUNS if quick else RUNS) if runs is None else runs, 1)
-    workers = _checks.whole("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    team = team_of(workers, execute)
     folder = Path(out)
     store.begin(folder, quick=quick)
     others = _drawn_before([experiment.name for experiment in experiments], folder, quick)
-    failed = _make(experiments, runs, workers, folder, progress or (lambda done, total, name: None))
+    failed = _make(experiments, runs, team, folder, progress or (lambda done, total, name: None))
     reports, drawn = [], others
     for experiment in experiments:
         lines = [f"{run}: {why}" for (name, run), why in failed.items() if name == experiment.name]
@@ -112,7 +112,7 @@ def _check_matplotlib() -> None:
 
 
 def _make(
-    experiments: list[Experiment], runs: int, workers: int, out: Path, progress: Progress
+    experiments: list[Experiment], runs: int, team: Team[Job], out: Path, progress: Progress
 ) -> dict[tuple[str, str], str]:
     """Make and store the runs that are not stored; return the errors of those that failed, by experiment and run."""
     failed: dict[tuple[str, str], str] = {}
@@ -132,7 +132,7 @@ def _make(
         done.add(_key(task))
         progress(len(done), len(planned), "/".join(_key(task)))
 
-    with Workers(workers, execute) as team:
+    with team:
         for task, answer in team.each(_missing(pilots, out)):
             note(task, answer)
         rest: Tasks = []

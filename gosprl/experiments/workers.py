@@ -1,4 +1,4 @@
-"""Runs in several processes. A run that raises, or ends its process, does not affect the others."""
+"""Runs in several processes, or on a Ray cluster. One that raises, or ends its process, does not affect the others."""
 
 import multiprocessing
 import os
@@ -9,9 +9,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
+from gosprl import _checks
+from gosprl.errors import InputError
 from gosprl.experiments.sweep import Run
+from gosprl.fleet import ray_cluster
 
 
 class Work(Protocol):
@@ -24,6 +27,7 @@ class Work(Protocol):
 J = TypeVar("J", bound=Work)
 Task = tuple[str, J]  # the name of an experiment, and one of its runs
 Answer = tuple[Task[J], Run | str]  # the run, or why it failed
+TIMEOUT = 20.0  # seconds in which a cluster has to answer
 DIED = "the process that made it ended abruptly, as when memory runs out"
 
 
@@ -94,6 +98,64 @@ class Workers(Generic[J]):
                     process.terminate()
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
+
+
+class RayWorkers(Generic[J]):
+    """Runs as tasks of a Ray cluster: one for each of its CPUs at a time."""
+
+    def __init__(self, address: str | None, execute: Callable[[J], Run]) -> None:
+        self._address, self._execute = address, execute
+        self._ours = False
+
+    def __enter__(self) -> Self:
+        """Connect; a cluster of our own is started without an address."""
+        self._ours = ray_cluster.connect(self._address, None, TIMEOUT)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what is under way, if the cluster is ours."""
+        if self._ours:
+            ray_cluster.imported().shutdown()
+
+    def each(self, tasks: Sequence[Task[J]]) -> Iterator[Answer[J]]:
+        """Yield every task with its outcome, as soon as it is finished."""
+        ray = ray_cluster.imported()
+        remote = ray.remote(attempt).options(num_cpus=1, max_retries=0)
+        waiting: deque[Task[J]] = deque(tasks)
+        running: dict[Any, Task[J]] = {}
+        most = 1 + max(1, int(ray.cluster_resources().get("CPU", 1)))  # one more, so that no CPU is idle
+        while waiting or running:
+            while waiting and len(running) < most:
+                task = waiting.popleft()
+                running[remote.remote(self._execute, task[1])] = task
+            done, _ = ray.wait(list(running), num_returns=1)
+            for reference in done:
+                yield running.pop(reference), _answer(ray, reference)
+
+
+def _answer(ray: Any, reference: Any) -> Run | str:
+    try:
+        answer: Run | str = ray.get(reference)
+        return answer
+    except ray.exceptions.RayError as error:
+        return f"{DIED}, or its node ({one_line(error):.200})"
+
+
+def team_of(workers: int | str | None, execute: Callable[[J], Run]) -> "Team[J]":
+    """Return what makes runs: so many processes, None for one a core; "ray", or the address of a Ray cluster."""
+    if isinstance(workers, str):
+        if workers == "ray" or workers.startswith("ray://"):
+            return RayWorkers(None if workers == "ray" else workers, execute)
+        if not workers.removeprefix("-").isdecimal():
+            raise InputError(
+                f'workers: expected a number of processes, "ray" or "ray://host:port", got {workers!r:.80}'
+            )
+        workers = int(workers)
+    number = _checks.whole("workers", (os.cpu_count() or 1) if workers is None else workers, 1)
+    return Workers(number, execute)
+
+
+Team = Workers[J] | RayWorkers[J]
 
 
 def attempt(execute: Callable[[J], Run], job: J) -> Run | str:

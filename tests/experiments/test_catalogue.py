@@ -105,14 +105,14 @@ def test_the_committed_reproduction_is_of_these_sweeps(experiment):
             assert (REPRODUCTION / experiment.name / f"{name}.{kind}").exists()
 
 
-def test_the_readme_counts_the_verdicts_of_the_committed_page():
+def test_the_summary_counts_the_verdicts_of_the_committed_page():
     numbers = re.findall(
         r"(\d+) claims of the paper: (\d+) confirmed, (\d+) not confirmed, (\d+) undecided, (\d+) not comparable",
         (REPRODUCTION / "index.md").read_text(),
     )
     said = re.findall(
         r"of (\d+) claims (\d+) are confirmed, (\d+) are not, (\d+) are undecided, (\d+) cannot",
-        " ".join((ROOT / "README.md").read_text().split()),
+        " ".join((ROOT / "docs/paper.md").read_text().split()),
     )
     assert len(numbers) == 2
     assert numbers == said
