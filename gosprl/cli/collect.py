@@ -9,8 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 import gosprl
-from gosprl.cli.fleets import Deterministic, Late, Lost, Thrift, Workers, copies, fleet
+from gosprl.cli import completing
+from gosprl.cli.fleets import Deterministic, Late, Lease, Lost, Thrift, Workers, copies, fleet
 from gosprl.cli.outputs import OutDir, SyncSeconds, SyncSteps, kept, made_by
+from gosprl.cli.pages import ReportFile, check_report, write_report
 from gosprl.cli.shared import (
     INTERRUPTED,
     AsJson,
@@ -84,7 +86,8 @@ def collect(
         typer.Option(
             help="guarded, gosprl (Algorithm 1 of the paper), practical, random; or a rival: "
             "zero_one_ucrl, zero_ucrl, maxent, weighted_maxent, min_frequency, zero_rmax. "
-            "The options below, up to --known, are the strategy's: one that it does not have is an error."
+            "The options below, up to --known, are the strategy's: one that it does not have is an error.",
+            autocompletion=completing.strategies,
         ),
     ] = "guarded",
     seed: Seed = None,
@@ -115,6 +118,8 @@ def collect(
     lost: Lost = None,
     thrift: Thrift = None,
     deterministic: Deterministic = None,
+    lease: Lease = None,
+    report: ReportFile = None,
     keep_in: OutDir = None,
     sync_steps: SyncSteps = None,
     sync_seconds: SyncSeconds = None,
@@ -137,17 +142,20 @@ def collect(
 
     Example: `gosprl collect --process "./simulator --fast" --need 20 --seed 0`
 
-    Example: `gosprl collect FrozenLake-v1 --need 30 --seed 1 --data runs/lake`
-
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --workers 2`
 
+    Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --report lake.html`
+
     Example: `gosprl collect FrozenLake-v1 --need 20 --seed 0 --out runs/lake`, after a crash `gosprl resume runs/lake`
+
+    Example: `gosprl collect FrozenLake-v1 --need 30 --seed 1 --data runs/lake`
     """
+    check_report(report)
     options = strategy_options(confidence, scale, linear_scale, delta, goals, reach, planning)
     options |= declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order)
     if need_unknown is not None:
         options["need_unknown"] = need_unknown
-    options |= fleet(workers, late, lost, thrift, deterministic)
+    options |= fleet(workers, late, lost, thrift, deterministic, lease)
     options |= kept(keep_in, _source(env, settings, process, timeout), sync_steps, sync_seconds)
     with opened(env, settings, process, timeout, log) as (name, system):
         if known and not isinstance(system, gosprl.TabularMDP):
@@ -163,6 +171,7 @@ def collect(
         options |= {"strategy": strategy, "seed": seed, "max_steps": max_steps}
         result, wrong = _collected(copies(system, options), samples(need, tables=True), options)
     print_result(name, system, result, as_json)
+    write_report(report, result, keep_in, name)
     if compare:
         _compare(system, samples(need), result, seed)
     end(result, wrong)

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 
 import gosprl
+from gosprl.cli import completing
 from gosprl.cli.answers import Request, end_failed, report
 from gosprl.cli.collect import (
     Confidence,
@@ -26,6 +27,7 @@ from gosprl.cli.collect import (
 )
 from gosprl.cli.fleets import Workers, copies, fleet
 from gosprl.cli.outputs import SyncSeconds, SyncSteps
+from gosprl.cli.pages import ReportFile, check_report, write_page
 from gosprl.cli.shared import AsJson, ErrorLog, err, exits, facts, live, made, out, print_error, print_json, samples
 
 if TYPE_CHECKING:
@@ -50,7 +52,10 @@ def resume(
         typer.Option(help="Samples of every pair, in total: a number, or an .npy file. By default as before."),
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help="Another strategy, as in `gosprl collect`. By default as before.")
+        str | None,
+        typer.Option(
+            help="Another strategy, as in `gosprl collect`. By default as before.", autocompletion=completing.strategies
+        ),
     ] = None,
     max_steps: Annotated[
         int | None, typer.Option(help="Stop after this many steps, counted from the beginning of the run.")
@@ -70,6 +75,7 @@ def resume(
     sync_seconds: SyncSeconds = None,
     workers: Workers = None,
     log: ErrorLog = None,
+    page: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted, or ask for more of the same system.
@@ -85,7 +91,10 @@ def resume(
     Example: `gosprl resume runs/lake --need 20 --yes`
 
     Example: `gosprl resume runs/lake --workers 8`
+
+    Example: `gosprl resume runs/policy --report policy.html`, which shows the answer of an application
     """
+    check_report(page)
     run = _opened(directory)
     changes = strategy_options(confidence, scale, linear_scale, delta, goals, reach, planning)
     changes |= {"need": None if need is None else samples(need), "strategy": strategy, "max_steps": max_steps}
@@ -95,7 +104,7 @@ def resume(
     of_fleet = "fleet" in run.manifest["legs"][-1] or workers is not None
     with _system(run, yes, log) as (name, system):
         walked = copies(system, {"workers": workers or ""} if of_fleet else {})
-        _go_on(run, name, walked, changes, as_json)
+        _go_on(run, name, walked, changes, as_json, page)
 
 
 def _opened(directory: Path) -> "OpenRun":
@@ -110,7 +119,9 @@ def _opened(directory: Path) -> "OpenRun":
     return run
 
 
-def _go_on(run: "OpenRun", name: str, system: Any, changes: dict[str, Any], as_json: bool) -> NoReturn:
+def _go_on(
+    run: "OpenRun", name: str, system: Any, changes: dict[str, Any], as_json: bool, page: Path | None
+) -> NoReturn:
     application = run.manifest["legs"][-1]["application"]
     met = TextColumn("{task.percentage:3.0f} % of {task.fields[states]} met")
     request = Request(name, system, None, 0.0, "", None, None, False, as_json)
@@ -123,6 +134,8 @@ def _go_on(run: "OpenRun", name: str, system: Any, changes: dict[str, Any], as_j
         print_error(error)
         print_result(name, system, error.result, as_json)
         end(error.result, isinstance(error.__cause__, gosprl.InputError))
+    if page is not None:
+        write_page(page, run.directory if application is None else answer)
     if application is not None:
         report(request, answer, listed=LISTED.get(application["name"], ()))
     print_result(name, system, answer, as_json)

@@ -1,0 +1,261 @@
+"""The charts of a page, as Vega-Lite specifications; `drawing` makes pictures of them. `maps` and `network` have more.
+
+None has more than some thousand marks, however many states there are: what is more is put into bins or left out, and
+the caption says so. Marks have no labels for screen readers one by one; the figure has a description, and the numbers
+are in the tables of the page.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gosprl.report.colours import FAINT, GRID, INK, LIMIT, LINE, MISSING, POINT
+from gosprl.report.text import isolated, number, percent
+
+WIDTH = 720  # of static pictures
+HEIGHT = 240
+MOST_POINTS = 400  # of a curve
+MOST_BARS = 24  # above, values are points by rank
+WITH_TIPS = 150  # points of a curve that answer to the pointer
+BAR = 24  # pixels of a bar
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Namer = Callable[[int], str]
+Json = dict[str, Any]
+
+_TEXT = {"labelColor": FAINT, "titleColor": FAINT, "titleFontWeight": "normal", "labelFontSize": 12}
+CONFIG: Json = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        **_TEXT,
+        "titleFontSize": 12,
+        "gridColor": GRID,
+        "domainColor": GRID,
+        "tickColor": GRID,
+        "tickCount": 5,
+        "labelOverlap": True,
+    },
+    "legend": {
+        **_TEXT,
+        "orient": "bottom",
+        "symbolType": "square",
+        "symbolSize": 160,
+        "symbolStrokeWidth": 0,
+        "columns": 4,
+        "title": None,
+    },
+}
+BARE = {"domain": False, "ticks": False}  # an axis of labels alone
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture: what it shows in words, and how it is drawn.
+
+    Attributes
+    ----------
+    layers
+        Of the specification.
+    description
+        For readers who do not see it.
+    height
+        In pixels.
+    aspect
+        Height over width, where it matters: the height then follows from the width.
+    widest
+        The largest width in pixels.
+    notes
+        What is not drawn.
+    """
+
+    layers: list[Json]
+    description: str
+    height: float = HEIGHT
+    aspect: float | None = None
+    widest: float = WIDTH
+    notes: list[str] = field(default_factory=list)
+
+    def spec(self, width: float = WIDTH) -> Json:
+        """Return the specification; the page replaces the width by its own."""
+        width = min(width, self.widest)
+        return {
+            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "width": width,
+            "height": self.height if self.aspect is None else round(self.aspect * width),
+            "padding": 4,
+            "autosize": {"type": "fit", "contains": "padding"},
+            "config": CONFIG,
+            "layer": self.layers,
+        }
+
+
+def layer(rows: Sequence[Json], kind: str, look: Json, **encoding: Any) -> Json:
+    """Return one layer of a chart: a mark of this kind and look for each row."""
+    return {"data": {"values": rows}, "mark": {"type": kind, "aria": False, **look}, "encoding": encoding}
+
+
+def measure(name: str, title: str | None = None, **more: Any) -> Json:
+    """Return the channel of a number."""
+    return {"field": name, "type": "quantitative", "title": title, **more}
+
+
+def labels(name: str) -> Json:
+    """Return the channel of names along the left side, in the order of the rows."""
+    return {"field": name, "type": "nominal", "sort": None, "title": None, "axis": {**BARE, "labelLimit": 150}}
+
+
+def colours(name: str, of: dict[str, str], **legend: Any) -> Json:
+    """Return the channel of a colour by name."""
+    return {
+        "field": name,
+        "type": "nominal",
+        "scale": {"domain": list(of), "range": list(of.values())},
+        "sort": None,
+        "legend": legend,
+    }
+
+
+def tips(*entries: tuple[str, ...]) -> list[Json]:
+    """Return what the pointer shows: (field, title) or (field, title, format) each."""
+    return [dict(zip(("field", "title", "format"), entry, strict=False)) for entry in entries]
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """Return names for an axis: equal ones differ in characters that take no room, or they would be one bar."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, -1) + 1
+        found.append(name + "\u200b" * seen[name])
+    return found
+
+
+def spread(n: int, most: int) -> list[int]:
+    """Return at most `most` of the numbers below n, evenly spread, with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64)).tolist() if n else []
+
+
+def coverage(curve: NDArray[np.void], steps: int, limit: tuple[float, str] | None) -> Chart:
+    """Return the proportion of states met over the steps, beside the limit."""
+    begin = float(curve["proportion"][0]) if curve["step"][0] == 0 else 0.0
+    step = np.concatenate([[0], curve["step"], [steps]]).astype(float)
+    met = np.concatenate([[begin], curve["proportion"], curve["proportion"][-1:]])
+    rows = [{"x": step[i], "y": round(float(met[i]), 4)} for i in spread(len(step), MOST_POINTS)]
+    x = measure("x", "steps", axis={"grid": False, "format": ",d"})
+    y = measure("y", "states met", scale={"domain": [0, 1]}, axis={"format": ".0%", **BARE})
+    shown = tips(("x", "steps", ",d"), ("y", "states met", ".1%"))
+    points = [rows[i] for i in spread(len(rows), WITH_TIPS)]
+    layers = [
+        layer(rows, "line", {"interpolate": "step-after", "color": LINE, "strokeWidth": 2}, x=x, y=y),
+        layer(points, "point", {"opacity": 0, "size": 120}, x=x, y=y, tooltip=shown),
+    ]
+    words = f"The proportion of states met over {number(steps)} steps, which ends at {percent(float(met[-1]))}."
+    notes = []
+    if limit is not None and np.isfinite(limit[0]) and limit[0] > 0:
+        words += f" The limit is {number(round(limit[0]))} steps."
+        if limit[0] <= 4 * max(steps, 1):
+            layers += _limit(limit[0], max(steps, limit[0]))
+        else:
+            notes.append(f"The limit, {number(round(limit[0]))} steps, is far to the right of what is drawn.")
+    return Chart(layers, words, notes=notes)
+
+
+def _limit(limit: float, end: float) -> list[Json]:
+    """Return a line with its name at the bottom, where the curve is not."""
+    rows = [{"x": limit, "label": f"limit {limit:,.0f}"}]
+    left = limit > 0.6 * end
+    text = {"align": "right" if left else "left", "dx": -6 if left else 6, "dy": -6, "baseline": "bottom"}
+    return [
+        layer(rows, "rule", {"color": LIMIT, "strokeDash": [5, 4], "strokeWidth": 1.5}, x=measure("x")),
+        layer(
+            rows,
+            "text",
+            {**text, "color": LIMIT, "fontSize": 12},
+            x=measure("x"),
+            y={"value": "height"},
+            text={"field": "label"},
+        ),
+    ]
+
+
+def profile(values: Floats, lacking: Bools, names: Namer, what: str, of: str = "states") -> Chart:
+    """Return values in decreasing order: a few with their names, many as points by rank.
+
+    Parameters
+    ----------
+    values
+        [n], those that are not finite are left out.
+    lacking
+        [n] whether an entry is marked as missing.
+    names
+        Entry -> text.
+    what, of
+        The values in a word or two, and the entries in the plural.
+    """
+    finite = np.flatnonzero(np.isfinite(values))
+    order = finite[np.argsort(-values[finite], kind="stable")].tolist()
+    rows: list[Json] = [
+        {
+            "x": i + 1,
+            "v": float(values[order[i]]),
+            "s": isolated(names(order[i])),
+            "k": "missing" if lacking[order[i]] else what,
+        }
+        for i in spread(len(order), MOST_POINTS)
+    ]
+    if len(order) <= MOST_BARS:
+        return bars(rows, what, of[:-1])
+    shown = tips(("s", of[:-1]), ("v", what, ",.4~g"), ("x", "rank", ",d"))
+    x = measure("x", f"{of}, in decreasing order", axis={"grid": False, "format": ",d"})
+    y = measure("v", what, axis={**BARE, "format": _ticks(rows)})
+    look = {"opacity": 1, "size": 22}
+    words = f"The {what} of {len(order):,} {of} in decreasing order, from {number(rows[0]['v'])} to "
+    words += f"{number(rows[-1]['v'])}."
+    notes = [f"{len(rows):,} of {len(order):,} {of} are drawn, evenly spread."] if len(rows) < len(order) else []
+    return Chart([layer(rows, "circle", look, x=x, y=y, color=_marked(rows, what), tooltip=shown)], words, notes=notes)
+
+
+def _ticks(rows: Sequence[Json]) -> str:
+    """Return the format of an axis: 10k, but not 100m for a tenth."""
+    largest = max((abs(entry["v"]) for entry in rows), default=0)
+    return ".3~g" if largest < 1000 else "~s" if largest < 1e15 else ".1e"
+
+
+def _marked(rows: Sequence[Json], what: str) -> Json:
+    """Return the colours of values, and of those where samples are missing."""
+    channel = colours("k", {what: POINT, "missing": MISSING})
+    return channel if any(entry["k"] == "missing" for entry in rows) else {**channel, "legend": None}
+
+
+def bars(rows: list[Json], what: str, of: str) -> Chart:
+    """Return horizontal bars: `s` is the name, `v` the value, `k` is `what` or "missing"."""
+    named = [{**entry, "s": name} for entry, name in zip(rows, unique(row["s"] for row in rows), strict=True)]
+    x = measure("v", what, axis={"format": _ticks(rows)})
+    shown = tips(("s", of), ("v", what, ",.4~g"))
+    drawn = layer(named, "bar", {}, y=labels("s"), x=x, color=_marked(rows, what), tooltip=shown)
+    return Chart([drawn], f"The {what} of each {of}, as bars.", height=64 + BAR * len(rows))
+
+
+def intervals(rows: list[Json], what: str, of: str) -> Chart:
+    """Return values with their intervals, a line each: `s` is the name, `v` the value, `lo` and `hi` the ends."""
+    named = [{**entry, "s": name} for entry, name in zip(rows, unique(row["s"] for row in rows), strict=True)]
+    shown = tips(("s", of), ("v", what, ".4~g"), ("lo", "at least", ".4~g"), ("hi", "at most", ".4~g"))
+    x = {"scale": {"zero": False}, "axis": {"grid": True}}
+    ends = {"x": measure("lo", what, **x), "x2": {"field": "hi"}}
+    layers = [
+        layer(named, "rule", {"color": LINE, "strokeWidth": 3}, y=labels("s"), **ends, tooltip=shown),
+        layer(
+            named,
+            "circle",
+            {"color": INK, "size": 60, "opacity": 1},
+            y=labels("s"),
+            x=measure("v", what, **x),
+            tooltip=shown,
+        ),
+    ]
+    return Chart(layers, f"The {what} of each of {len(rows)} {of}s, with intervals.", height=44 + BAR * len(rows))
