@@ -14,6 +14,7 @@ The machine code contains the values of global numbers. The digest covers them o
 
 import hashlib
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
@@ -109,9 +110,29 @@ def _warn(error: Exception) -> None:
         )
 
 
-@cache
-def _announce() -> None:
-    """Print once, before the first compilation, why the program waits."""
-    if sys.stderr is not None:
-        often = "" if _failures else "once per installation, "
-        print(f"gosprl: compiling its kernels, {often}about 20 s ...", file=sys.stderr, flush=True)
+class _Notice:
+    """Says on stderr why the program waits: once before the first compilation; on a terminal, also how far it is."""
+
+    PERIOD = 4.0  # seconds between two lines
+
+    def __init__(self) -> None:
+        self.kernels, self.begin, self.last = 0, 0.0, 0.0
+
+    def __call__(self) -> None:
+        """Print a line if one is due; called before each compilation."""
+        now = time.monotonic()
+        if self.kernels == 0:
+            self.begin = self.last = now
+            often = "" if _failures else "once per installation, "
+            self._print(f", {often}about 20 s ...")
+        elif now - self.last >= self.PERIOD and sys.stderr is not None and sys.stderr.isatty():
+            self.last = now
+            self._print(f": {self.kernels} compiled after {now - self.begin:.0f} s")
+        self.kernels += 1
+
+    def _print(self, text: str) -> None:
+        if sys.stderr is not None:
+            print(f"gosprl: compiling its kernels{text}", file=sys.stderr, flush=True)
+
+
+_announce = _Notice()

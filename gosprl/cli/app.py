@@ -13,6 +13,7 @@ from gosprl.cli import applications as cli_applications
 from gosprl.cli import collect, domains, probe, serve
 from gosprl.cli import comparing as cli_comparing
 from gosprl.cli import exporting as cli_exporting
+from gosprl.cli import reporting as cli_reporting
 from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli import runs as cli_runs
 from gosprl.cli import watching as cli_watching
@@ -21,21 +22,37 @@ from gosprl.progress import interrupt
 
 app = typer.Typer(
     name="gosprl",
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    add_completion=False,
     help="Collect samples of every state-action pair of a system that can only be stepped through, in few steps.\n\n"
     "Example: `gosprl collect four_room43 --need 10 --seed 0`",
 )
 
 
+FIRST = """\
+gosprl walks a system that you can only step through, until every state-action pair has its samples.
+
+What to do first:
+
+  gosprl collect four_room43 --need 10 --seed 0                    collect from a gridworld of ours
+  gosprl probe FrozenLake-v1 --seed 0                              what is your environment like?
+  gosprl collect FrozenLake-v1 --need 20 --seed 0 --out runs/lake  collect from it, and keep every sample
+  gosprl show runs/lake                                            look at what was kept
+
+Then: gosprl --help lists all verbs, gosprl collect --help the options of one, with examples;
+gosprl --install-completion lets your shell complete them."""
+
+
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
-    """Print the version, if asked for."""
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Print the version if asked for, and what to do first if nothing is."""
     if version:
         print(gosprl.__version__)
-        raise typer.Exit()
+    elif context.invoked_subcommand is None:
+        print(FIRST)
 
 
 app.command()(exits(collect.collect))
@@ -45,6 +62,7 @@ app.command()(exits(serve.serve))
 cli_comparing.register(app)
 cli_runs.register(app)
 cli_watching.register(app)
+cli_reporting.register(app)
 cli_exporting.register(app)
 cli_applications.register(app)
 cli_reproduce.register(app)

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 import gosprl
 from gosprl import strategies
+from gosprl.cli import completing
 from gosprl.cli.fleets import Late, Lost, fleet
 from gosprl.cli.saving import check_file, save, transitions
 from gosprl.cli.shared import (
@@ -47,7 +48,9 @@ def serve(
             "owner may use. Without it, the client is on standard input and output.",
         ),
     ] = None,
-    strategy: Annotated[str, typer.Option(help="As in `gosprl collect`.")] = "guarded",
+    strategy: Annotated[
+        str, typer.Option(help="As in `gosprl collect`.", autocompletion=completing.strategies)
+    ] = "guarded",
     seed: Seed = None,
     max_steps: MaxSteps = None,
     delta: Annotated[

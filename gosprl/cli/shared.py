@@ -25,6 +25,7 @@ from rich.table import Table
 
 import gosprl
 from gosprl import _checks
+from gosprl.cli import completing
 from gosprl.progress import LogLines, fleet_of, states_of
 
 P = ParamSpec("P")
@@ -36,11 +37,9 @@ MAX_WIDTH = 10_000  # characters of a table's line
 out = Console()
 err = Console(stderr=True)
 
-Env = Annotated[str, typer.Argument(help="A domain (see `gosprl domains`) or the id of a Gymnasium environment.")]
-EnvOrProcess = Annotated[
-    str | None,
-    typer.Argument(metavar="[ENV]", help="A domain (see `gosprl domains`) or the id of a Gymnasium environment."),
-]
+ENV = "A domain (see `gosprl domains`) or the id of a Gymnasium environment."
+Env = Annotated[str, typer.Argument(help=ENV, autocompletion=completing.environments)]
+EnvOrProcess = Annotated[str | None, typer.Argument(metavar="[ENV]", help=ENV, autocompletion=completing.environments)]
 PROGRAMS = "Programs in other languages"
 ProcessOption = Annotated[
     str | None,
