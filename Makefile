@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ray lint bench evidence reproduce clean
+.PHONY: help setup demo docs test ray browser lint bench evidence reproduce clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -23,6 +23,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## collect 10 samples of every pair of the 4-room gridworld, beside the limit and a random walk
 	$(BIN)/gosprl collect four_room43 --need 10 --seed 0 --compare
 
+docs: $(READY)  ## build the documentation into site/, strictly; read it from there, or by: python -m http.server -d site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
 # Both compile every kernel, one into the cache that all tests share: side by side, before the others.
 COLD := tests/kernels/test_specialisations.py
 
@@ -33,6 +36,10 @@ test: $(READY)  ## run the tests, on all cores
 ray: $(READY)  ## install Ray into .venv, and run the tests that need it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'
 	$(BIN)/python -m pytest -W default tests_ray
+
+browser: $(READY)  ## look at pages with Chromium, which is installed apart; writes pictures of them to screenshots
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	$(BIN)/python -m pytest -W default --screenshots screenshots tests_browser
 
 lint: $(READY)  ## check format, style and types
 	$(BIN)/ruff format --check .

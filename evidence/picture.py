@@ -1,8 +1,14 @@
-"""The README's picture: what `make demo` prints, as an SVG.
+"""Pictures of the README and of the site: what commands and examples print, as SVG.
 
-python -m evidence.picture      writes docs/demo.svg
+python -m evidence.picture      writes docs/demo.svg and docs/pictures
 """
 
+import contextlib
+import html
+import io
+import re
+import runpy
+import sys
 from pathlib import Path
 
 import typer
@@ -11,15 +17,51 @@ from rich.console import Console
 from gosprl.cli import collect as verb
 from gosprl.cli.app import app
 
-PICTURE = Path(__file__).parent.parent / "docs" / "demo.svg"
+ROOT = Path(__file__).parent.parent
+PICTURE = ROOT / "docs" / "demo.svg"
 COMMAND = ["collect", "four_room43", "--need", "10", "--seed", "0", "--compare"]
+OBJECTIVES = (
+    "find_treasure",
+    "estimate_model",
+    "estimate_diameter",
+    "explore_all_goals",
+    "learn_policy",
+    "best_state",
+    "estimate_rewards",
+)
+FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)  # of a server outside: the reader's own are used
 
 
 def main():
     verb.out = Console(record=True, width=84, force_terminal=True, color_system="truecolor")
     typer.main.get_command(app).main(COMMAND, standalone_mode=False)
-    PICTURE.parent.mkdir(exist_ok=True)
-    verb.out.save_svg(str(PICTURE), title="gosprl " + " ".join(COMMAND))
+    save(verb.out, PICTURE, "gosprl " + " ".join(COMMAND))
+    for name in OBJECTIVES:
+        draw(name)
+
+
+def draw(name):
+    script = ROOT / "examples" / f"{name}.py"
+    printed = io.StringIO()
+    sys.argv = [str(script)]
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(str(script), run_name="__main__")
+    text = printed.getvalue().rstrip()
+    width = max(map(len, text.splitlines())) + 1
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(text, markup=False, highlight=False)
+    save(console, ROOT / "docs" / "pictures" / f"{name}.svg", f"python examples/{name}.py")
+
+
+def save(console, file, title):
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(FONTS.sub("", console.export_svg(title=title)))
+
+
+def text_of(picture):
+    """The words that a picture shows, without those of its frame."""
+    body = re.sub(r"<(style|title)>.*?</\1>", "", picture.read_text(), flags=re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]*>", " ", body)).replace("\xa0", " ").split()
 
 
 if __name__ == "__main__":
