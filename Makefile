@@ -58,6 +58,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/fleet_transport.py
 	$(BIN)/python benchmarks/keeping.py
 	$(BIN)/python benchmarks/watching.py
+	$(BIN)/python benchmarks/reporting.py
 	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/collecting.py
 	$(BIN)/python benchmarks/growth.py

@@ -2,9 +2,9 @@
 
     python benchmarks/watching.py              writes benchmarks/results/watching.md
 
-Runs of four_room43 with a log, of a fixed number of steps, in turns with and without a process that watches them. Wall
-time of the runs, and CPU time of both sides. The watching process needs a core of its own: with fewer cores than
-running processes, it takes its share, at a lower priority.
+Runs of four_room43 with a log, of a fixed number of steps, in turns with and without a process that watches them, at
+the priority of `gosprl watch`. Wall time of the runs, and CPU time of both sides; that of the watching process without
+its imports.
 """
 
 import os
@@ -21,16 +21,19 @@ import gosprl
 from gosprl.runs.settings import Out
 
 TARGET = 2.0  # per cent of the run's wall time
-STEPS, TURNS = 12_000_000, 9
+STEPS, TURNS = 30_000_000, 9
 QUICK_STEPS = 200_000
 WATCH = """
 import os, sys, time
+from gosprl.cli.watching import POLITE
 from gosprl.watching import watch
-os.nice(5)
+os.nice(POLITE)
+print(time.process_time(), flush=True)
 while not os.path.exists(sys.argv[1] + "/manifest.json"):
     time.sleep(0.02)
 for look in watch(sys.argv[1], 1.0):
     print(look.facts["steps"])
+print(time.process_time())
 """
 
 
@@ -44,17 +47,15 @@ def turn(mdp, steps, watched):
     with tempfile.TemporaryDirectory() as parent:
         directory = Path(parent) / "run"
         process = watching(directory) if watched else None
-        if process is not None:
-            time.sleep(1.5)  # its imports are not the run's time
+        imports = float(process.stdout.readline()) if process is not None else 0.0
         begin, cpu = time.perf_counter(), time.process_time()
         gosprl.collect(mdp, 10**9, seed=0, max_steps=steps, out=Out(directory))
         took = time.perf_counter() - begin, time.process_time() - cpu
         if process is None:
             return (*took, 0, 0.0)
-        before = os.times().children_user + os.times().children_system
-        looks = process.communicate()[0].split()
+        *looks, used = process.communicate()[0].split()
         assert int(looks[-1]) == steps
-        return (*took, len(looks), os.times().children_user + os.times().children_system - before)
+        return (*took, len(looks), float(used) - imports)
 
 
 def main():
@@ -62,9 +63,10 @@ def main():
     steps, turns = (QUICK_STEPS, 1) if quick else (STEPS, TURNS)
     mdp = gosprl.envs.make("four_room43")
     turn(mdp, QUICK_STEPS, False)
+    load = os.getloadavg()[0]
     runs = {watched: [] for watched in (False, True)}
-    for _ in range(turns):
-        for watched in runs:
+    for i in range(turns):
+        for watched in (False, True) if i % 2 else (True, False):  # what else the machine does may grow or fall
             runs[watched].append(turn(mdp, steps, watched))
     alone, beside = (np.median(np.array(runs[watched]), axis=0) for watched in (False, True))
     each = np.array([b[0] / a[0] - 1 for a, b in zip(runs[False], runs[True], strict=True)]) * 100
@@ -73,7 +75,7 @@ def main():
         "# Watching a run",
         "",
         f"`python benchmarks/watching.py`: {steps:,} steps of four_room43 with a log, alone and beside a process that",
-        f"looks once a second; medians of {turns}.",
+        f"looks once a second; medians of {turns}. Load of the machine: {load:.1f} before.",
         "",
         *header("", "run, s", "run, CPU s", "steps a second", "looks", "watching, CPU s"),
         cells("alone", f"{alone[0]:.2f}", f"{alone[1]:.2f}", f"{steps / alone[0]:,.0f}", "", ""),

@@ -74,7 +74,7 @@ def answer(run):
 KINDS = (small, large, unfinished, unreachable, damaged, fleet, strange, answer)
 ALWAYS = {"coverage", "visits", "the-learnt-system", "hitting-times"}
 CHARTS = {  # the parts that have one, where they are not these; rewards have none if all are 0
-    large: ALWAYS - {"hitting-times"},
+    large: (ALWAYS - {"hitting-times"}) | {"what-is-missing"},
     fleet: ALWAYS | {"rewards", "walkers"},
     strange: ALWAYS | {"rewards"},
     answer: ALWAYS | {"rewards", "the-answer"},

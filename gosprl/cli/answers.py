@@ -15,6 +15,7 @@ from rich.table import Table
 import gosprl
 from gosprl import applications
 from gosprl.cli.fleets import copies
+from gosprl.cli.pages import check_report, write_answer
 from gosprl.cli.saving import check_file, observations, save, transitions
 from gosprl.cli.shared import INTERRUPTED, facts, live, out, outcome, print_error, print_json, summary
 
@@ -36,6 +37,7 @@ class Request:
     as_json: bool
     declared: dict[str, Any] = field(default_factory=dict)  # what the environment is like: resets, horizon and so on
     kept: dict[str, Any] = field(default_factory=dict)  # `out`, if the run is kept on disk
+    page: Path | None = None  # the file of --report
 
 
 def run(
@@ -69,6 +71,7 @@ def run(
         0: the answer is complete, 1: stopped before, 2: input error, 130: interrupted.
     """
     check_file(request.save, request.force)
+    check_report(request.page)
     walk = {key: getattr(request, key) for key in ("seed", "delta", "confidence", "max_steps")}
     try:
         with live(SpinnerColumn(), TextColumn(doing)) as bar:
@@ -76,6 +79,7 @@ def run(
             answer = application(system, progress=bar, **walk, **request.declared, **request.kept, **options)
     except gosprl.CollectionError as error:
         end_failed(request, error)
+    write_answer(request.page, answer, request.env)
     report(request, answer, more, listed)
 
 

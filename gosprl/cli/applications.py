@@ -18,6 +18,7 @@ from gosprl.applications.goal_free import row_costs
 from gosprl.cli.answers import Request, run
 from gosprl.cli.fleets import Workers, fleet
 from gosprl.cli.outputs import OutDir, kept, made_by
+from gosprl.cli.pages import ReportFile
 from gosprl.cli.shared import (
     AsJson,
     Data,
@@ -100,6 +101,7 @@ def find_treasure(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Search ENV for a reward that may be hidden at any pair.
@@ -110,12 +112,14 @@ def find_treasure(
     Example: `gosprl find-treasure riverswim6 --threshold 0.5 --seed 0`
 
     Example: `gosprl find-treasure FrozenLake-v1 --threshold 0.5 --need 20 --seed 0 --json`
+
+    Example: `gosprl find-treasure riverswim6 --threshold 0.5 --seed 0 --report treasure.html`
     """
     source = made_by(env, parameters(settings)) if (rewards, noise) == (None, None) else None
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise, needed=threshold is not None)
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     run("searching", request, applications.find_treasure, {"need": samples(need), "threshold": threshold})
 
 
@@ -150,6 +154,7 @@ def estimate_model(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the dynamics of every pair of ENV to within ETA (MODEST, RMODEST).
@@ -163,7 +168,7 @@ def estimate_model(
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     options = {"eta": eta, "norm": norm, "rule": rule, "alpha_b": alpha_b}
     run("estimating the model", request, applications.estimate_model, options)
 
@@ -191,6 +196,7 @@ def estimate_diameter(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound the diameter of ENV from above and below.
@@ -203,7 +209,7 @@ def estimate_diameter(
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     options = {"epsilon": epsilon, "rule": rule}
     run("estimating the diameter", request, applications.estimate_diameter, options)
 
@@ -249,6 +255,7 @@ def explore_all_goals(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Explore ENV until near-optimal policies can be planned for any goal and any costs.
@@ -262,7 +269,7 @@ def explore_all_goals(
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
     kept_in = kept(keep_in, made_by(env, parameters(settings)))
     system = environment(env, settings)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     options = {
         "epsilon": epsilon,
         "c_min": c_min,
@@ -302,6 +309,7 @@ def learn_policy(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn a policy for the discounted rewards of ENV, within EPSILON of the best from every state.
@@ -315,7 +323,7 @@ def learn_policy(
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     options = {"gamma": gamma, "epsilon": epsilon, "allocation": allocation}
     run("learning a policy", request, applications.learn_policy, options, listed=("policy", "lower", "upper"))
 
@@ -344,6 +352,7 @@ def best_state(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Identify the state of ENV with the largest mean reward.
@@ -359,7 +368,7 @@ def best_state(
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     run("comparing states", request, applications.best_state, {"budget": budget, "epsilon": epsilon})
 
 
@@ -384,6 +393,7 @@ def estimate_rewards(
     save: Save = None,
     force: Force = False,
     keep_in: OutDir = None,
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the mean reward of every pair of ENV to within EPSILON.
@@ -396,7 +406,7 @@ def estimate_rewards(
     kept_in = kept(keep_in, source)
     system = _with_rewards(environment(env, settings), rewards, noise)
     given = declared(resets, reset_cost, horizon, max_states, unseen) | begun_with(data, data_order) | fleet(workers)
-    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in)
+    request = Request(env, system, seed, delta, confidence, max_steps, save, force, as_json, given, kept_in, report)
     run("estimating rewards", request, applications.estimate_rewards, {"epsilon": epsilon})
 
 

@@ -30,9 +30,19 @@ def write_report(file: Path | None, result: gosprl.Result, kept_in: Path | None,
     if file is None:
         return
     if kept_in is None:
-        write_page(file, result, title=name, command=shlex.join(["gosprl", *sys.argv[1:]]))
+        write_page(file, result, title=name, command=_command_line())
     else:
         write_page(file, kept_in)
+
+
+def write_answer(file: Path | None, answer: gosprl.applications.Answer, name: str) -> None:
+    """Write the page of an application's answer."""
+    if file is not None:
+        write_page(file, answer, title=name, command=_command_line())
+
+
+def _command_line() -> str:
+    return shlex.join(["gosprl", *sys.argv[1:]])
 
 
 def write_page(file: Path, source: Any, **options: Any) -> None:

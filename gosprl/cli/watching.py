@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WIDTH = 60  # of the bar
 
-POLITE = 5  # added to the process's nice value: the run that is watched comes first
+POLITE = 19  # added to the process's nice value: the run that is watched comes first, even if all cores are busy
 
 
 def register(app: typer.Typer) -> None:

@@ -9,9 +9,11 @@ import numpy as np
 from gosprl.applications.best import BestState
 from gosprl.applications.common import Answer
 from gosprl.applications.diameter import DiameterEstimate
+from gosprl.applications.goal_free import Explored
 from gosprl.applications.modest import ModelEstimate
 from gosprl.applications.policy import LearntPolicy
 from gosprl.applications.rewards import RewardEstimate
+from gosprl.applications.treasure import Treasure
 from gosprl.report import charts
 from gosprl.report.findings import Findings, of_result
 from gosprl.report.parts import LISTED, Figure, Section
@@ -19,6 +21,15 @@ from gosprl.report.tables import facts, folded, table
 from gosprl.report.text import isolated, number
 
 DRAWN = 40  # entries of a chart with intervals
+KINDS: dict[type[Answer], str] = {  # what was asked, in words
+    LearntPolicy: "a policy whose discounted value is near the best",
+    RewardEstimate: "the mean reward of each pair",
+    ModelEstimate: "the transition probabilities of each pair",
+    DiameterEstimate: "bounds on the diameter: the expected steps between the two states farthest apart",
+    BestState: "the state with the largest mean reward",
+    Treasure: "a reward above the threshold, or the pair with the largest mean reward if there is no threshold",
+    Explored: "near-optimal policies for any goal and any costs, without another step",
+}
 
 
 def answered(answer: Answer, command: str = "") -> tuple[Findings, Callable[[Figure], list[Section]]]:
@@ -30,7 +41,8 @@ def answered(answer: Answer, command: str = "") -> tuple[Findings, Callable[[Fig
 
 
 def _answer(answer: Answer, found: Findings, figure: Figure) -> str:
-    lines = [("answer", type(answer).__name__), *((name or "·", text) for name, text in answer.lines())]
+    lines = [("asked", KINDS.get(type(answer), type(answer).__name__))]
+    lines += [(name or "·", text) for name, text in answer.lines()]
     lines.append(("promised", str(answer.guarantee)))
     return facts(lines) + _bounds(answer, found, figure)
 

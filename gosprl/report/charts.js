@@ -8,7 +8,7 @@ async function draw(chart, i) {
   if (width < 50 || place.dataset.width === String(width)) return;
   place.dataset.width = String(width);
   const spec = { ...chart.spec, width };
-  if (chart.aspect !== null) spec.height = Math.round(chart.aspect * width);
+  if (chart.aspect !== null) spec.height = Math.round(chart.aspect * width + chart.below);
   const live = document.createElement("div");
   await window.vegaEmbed(live, spec, calm);
   place.replaceChildren(live);

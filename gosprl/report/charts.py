@@ -5,7 +5,7 @@ the caption says so. Marks have no labels for screen readers one by one; the fig
 are in the tables of the page.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ MOST_POINTS = 400  # of a curve
 MOST_BARS = 24  # above, values are points by rank
 WITH_TIPS = 150  # points of a curve that answer to the pointer
 BAR = 24  # pixels of a bar
+NARROW = 320  # pixels that a legend has on a phone
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Namer = Callable[[int], str]
@@ -67,18 +68,24 @@ class Chart:
         In pixels.
     aspect
         Height over width, where it matters: the height then follows from the width.
+    below
+        Pixels for the legend, which are added to such a height.
     widest
         The largest width in pixels.
     notes
         What is not drawn.
+    has_frames
+        Whether red frames mark what is missing.
     """
 
     layers: list[Json]
     description: str
     height: float = HEIGHT
     aspect: float | None = None
+    below: float = 0
     widest: float = WIDTH
     notes: list[str] = field(default_factory=list)
+    has_frames: bool = False
 
     def spec(self, width: float = WIDTH) -> Json:
         """Return the specification; the page replaces the width by its own."""
@@ -86,7 +93,7 @@ class Chart:
         return {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "width": width,
-            "height": self.height if self.aspect is None else round(self.aspect * width),
+            "height": self.height if self.aspect is None else round(self.aspect * width + self.below),
             "padding": 4,
             "autosize": {"type": "fit", "contains": "padding"},
             "config": CONFIG,
@@ -109,15 +116,26 @@ def labels(name: str) -> Json:
     return {"field": name, "type": "nominal", "sort": None, "title": None, "axis": {**BARE, "labelLimit": 150}}
 
 
-def colours(name: str, of: dict[str, str], **legend: Any) -> Json:
-    """Return the channel of a colour by name."""
+def colours(name: str, of: dict[str, str], room: float = NARROW, **legend: Any) -> Json:
+    """Return the channel of a colour by name; the legend has as many columns as there is room for, in pixels."""
     return {
         "field": name,
         "type": "nominal",
         "scale": {"domain": list(of), "range": list(of.values())},
         "sort": None,
-        "legend": legend,
+        "legend": {"columns": legend_columns(of, room), **legend},
     }
+
+
+def legend_columns(names: Iterable[str], room: float = NARROW) -> int:
+    """Return how many columns of these names fit."""
+    longest = max(map(len, names), default=0)
+    return int(np.clip(min(room, NARROW) // (34 + 7 * longest), 1, 4))
+
+
+def legend_height(names: Collection[str], room: float = NARROW) -> float:
+    """Return the pixels that a legend of these names takes."""
+    return 16.0 + 16.0 * -(-len(names) // legend_columns(names, room))
 
 
 def tips(*entries: tuple[str, ...]) -> list[Json]:
@@ -142,6 +160,7 @@ def spread(n: int, most: int) -> list[int]:
 
 def coverage(curve: NDArray[np.void], steps: int, limit: tuple[float, str] | None) -> Chart:
     """Return the proportion of states met over the steps, beside the limit."""
+    curve = settled(curve)
     begin = float(curve["proportion"][0]) if curve["step"][0] == 0 else 0.0
     step = np.concatenate([[0], curve["step"], [steps]]).astype(float)
     met = np.concatenate([[begin], curve["proportion"], curve["proportion"][-1:]])
@@ -165,11 +184,17 @@ def coverage(curve: NDArray[np.void], steps: int, limit: tuple[float, str] | Non
     return Chart(layers, words, notes=notes)
 
 
+def settled(curve: NDArray[np.void]) -> NDArray[np.void]:
+    """Return a curve with one value a step, the last one: while needs are set up, there may be several."""
+    last: NDArray[np.void] = curve[np.append(np.diff(curve["step"]) > 0, True)]
+    return last
+
+
 def _limit(limit: float, end: float) -> list[Json]:
-    """Return a line with its name at the bottom, where the curve is not."""
+    """Return a line with its name above the chart, where the curve is not."""
     rows = [{"x": limit, "label": f"limit {limit:,.0f}"}]
-    left = limit > 0.6 * end
-    text = {"align": "right" if left else "left", "dx": -6 if left else 6, "dy": -6, "baseline": "bottom"}
+    text = {"align": "right" if limit > 0.8 * end else "center", "dx": 8 if limit > 0.8 * end else 0, "dy": -6}
+    text["baseline"] = "bottom"
     return [
         layer(rows, "rule", {"color": LIMIT, "strokeDash": [5, 4], "strokeWidth": 1.5}, x=measure("x")),
         layer(
@@ -177,7 +202,7 @@ def _limit(limit: float, end: float) -> list[Json]:
             "text",
             {**text, "color": LIMIT, "fontSize": 12},
             x=measure("x"),
-            y={"value": "height"},
+            y={"value": 0},
             text={"field": "label"},
         ),
     ]
@@ -213,7 +238,7 @@ def profile(values: Floats, lacking: Bools, names: Namer, what: str, of: str = "
     shown = tips(("s", of[:-1]), ("v", what, ",.4~g"), ("x", "rank", ",d"))
     x = measure("x", f"{of}, in decreasing order", axis={"grid": False, "format": ",d"})
     y = measure("v", what, axis={**BARE, "format": _ticks(rows)})
-    look = {"opacity": 1, "size": 22}
+    look = {"opacity": 1, "size": 36}
     words = f"The {what} of {len(order):,} {of} in decreasing order, from {number(rows[0]['v'])} to "
     words += f"{number(rows[-1]['v'])}."
     notes = [f"{len(rows):,} of {len(order):,} {of} are drawn, evenly spread."] if len(rows) < len(order) else []
@@ -221,9 +246,9 @@ def profile(values: Floats, lacking: Bools, names: Namer, what: str, of: str = "
 
 
 def _ticks(rows: Sequence[Json]) -> str:
-    """Return the format of an axis: 10k, but not 100m for a tenth."""
+    """Return the format of an axis: whole numbers with commas, others with some digits."""
     largest = max((abs(entry["v"]) for entry in rows), default=0)
-    return ".3~g" if largest < 1000 else "~s" if largest < 1e15 else ".1e"
+    return ".3~g" if largest < 1000 else ",.0f" if largest < 1e9 else ".1e"
 
 
 def _marked(rows: Sequence[Json], what: str) -> Json:
@@ -235,10 +260,29 @@ def _marked(rows: Sequence[Json], what: str) -> Json:
 def bars(rows: list[Json], what: str, of: str) -> Chart:
     """Return horizontal bars: `s` is the name, `v` the value, `k` is `what` or "missing"."""
     named = [{**entry, "s": name} for entry, name in zip(rows, unique(row["s"] for row in rows), strict=True)]
-    x = measure("v", what, axis={"format": _ticks(rows)})
+    x = measure("v", what, axis={"format": _ticks(rows)}, **_with_room(rows))
     shown = tips(("s", of), ("v", what, ",.4~g"))
-    drawn = layer(named, "bar", {}, y=labels("s"), x=x, color=_marked(rows, what), tooltip=shown)
-    return Chart([drawn], f"The {what} of each {of}, as bars.", height=64 + BAR * len(rows))
+    layers = [layer(named, "bar", {}, y=labels("s"), x=x, color=_marked(rows, what), tooltip=shown)]
+    for kind, colour in ((what, FAINT), ("missing", MISSING)):
+        texts = [{**row, "t": _at_end(row)} for row in named if row["k"] == kind]
+        look = {"align": "left", "dx": 5, "color": colour, "fontSize": 11, "tooltip": None}
+        if texts and all(row["v"] >= 0 for row in rows):
+            layers.append(layer(texts, "text", look, y=labels("s"), x=x, text={"field": "t"}))
+    return Chart(layers, f"The {what} of each {of}, as bars.", height=64 + BAR * len(rows))
+
+
+def _at_end(row: Json) -> str:
+    """Return what stands at the end of a bar; where nothing was collected, it is all that is seen of the bar."""
+    return number(row["v"]) + (", samples missing" if row["k"] == "missing" else "")
+
+
+def _with_room(rows: Sequence[Json]) -> Json:
+    """Return the scale of bars that start at 0, with room for the texts at their ends."""
+    largest = max((row["v"] for row in rows), default=0)
+    if largest <= 0 or largest > 1e300 or any(row["v"] < 0 for row in rows):
+        return {}
+    more = max(1.15 if row["k"] != "missing" else min(1.5, 1.15 + 0.4 * row["v"] / largest) for row in rows)
+    return {"scale": {"domain": [0, more * largest]}}
 
 
 def intervals(rows: list[Json], what: str, of: str) -> Chart:

@@ -5,10 +5,11 @@ pictures as in live ones, so that colours follow the reader's setting without a 
 """
 
 INK, FAINT, GRID, WALL, PAPER = "#24292f", "#57606a", "#d8dee4", "#8c959f", "#fefefe"
-LINE, LIMIT, MISSING, START, ENDING, POINT, EDGE = (
+LINE, LIMIT, MISSING, SOME, START, ENDING, POINT, EDGE = (
     "#0969da",
     "#9a6700",
     "#cf222e",
+    "#e8873a",
     "#1a7f37",
     "#8250df",
     "#54aeff",
@@ -25,6 +26,7 @@ DARK = {
     LINE: "#58a6ff",
     LIMIT: "#d29922",
     MISSING: "#ff7b72",
+    SOME: "#e0a36c",
     START: "#3fb950",
     ENDING: "#bc8cff",
     POINT: "#388bfd",

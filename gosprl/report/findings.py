@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.result import RESET, UNDISCOVERED, Result
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.report.text import short
+from gosprl.report.text import plural, short
 
 if TYPE_CHECKING:
     from gosprl.mdp.tabular import TabularMDP
@@ -125,6 +125,19 @@ class Findings:
         np.add.at(out, live["state"][inside], (live["needed"] - live["have"])[inside])
         return out
 
+    @cached_property
+    def shown(self) -> NDArray[np.bool_]:
+        """[S] whether a live state was seen, or something is needed of it, or no state was."""
+        out = (self.visits > 0) | (self.missing > 0)
+        if self.need is not None:
+            out |= (self.need[0] > 0).any(axis=1) | (self.need[1] > 0)
+        if self.model is not None:
+            _, _, s_next, _ = self.model.transitions()
+            out[s_next[s_next < len(out)]] = True
+        if self.start is not None and self.start < len(out):
+            out[self.start] = True
+        return out if out.any() else ~out
+
     @property
     def map(self) -> tuple[str, ...] | None:
         """The map of a gridworld."""
@@ -200,8 +213,9 @@ def in_words(pair: Ints, state: Ints) -> str:
     asked = pair[pair > 0]
     parts = []
     if asked.size:
-        span = f"{asked.min():,}" if asked.min() == asked.max() else f"{asked.min():,} to {asked.max():,}"
-        parts.append(f"{span} samples of each of {asked.size:,} pairs")
+        low, high = int(asked.min()), int(asked.max())
+        span = plural(low, "sample") if low == high else f"{low:,} to {high:,} samples"
+        parts.append(f"{span} of each of {plural(asked.size, 'pair')}")
     if (state > 0).any():
         parts.append(f"samples of {int((state > 0).sum()):,} states, with any action")
     return " and ".join(parts) or "nothing"

@@ -153,13 +153,15 @@ class _Reader:
                 "This page shows the samples. Their answer is computed from them: "
                 f"gosprl resume {run.directory} --report FILE.html"
             )
+        if self._problems:
+            self._remarks.append(self._say_damaged(found["counts"], certificate))
         if not self._certificate:
             self._say_unfinished(bool(facts.get("writer")))
         return Findings(
             **found,
             system=str(run.manifest["system"]["name"]),
             stop=str(certificate.get("stop", "unfinished")),
-            guarantee=str(certificate.get("guarantee", "none yet: the run is unfinished")),
+            guarantee=self._promised(certificate),
             delta=delta if isinstance(delta, float) and 0 < delta < 1 else DELTA,
             asked=[("need", texts.get("need", "unknown")), ("system", texts.get("system", "unknown"))],
             strategy=str(certificate.get("strategy") or texts.get("strategy")),
@@ -178,6 +180,18 @@ class _Reader:
             problems=list(dict.fromkeys(self._problems)),
             remarks=self._remarks,
         )
+
+    def _promised(self, certificate: Mapping[str, Any]) -> str:
+        if "guarantee" not in certificate:
+            return "none yet: the run is unfinished"
+        said = str(certificate["guarantee"])
+        return f"{said}, says the certificate; of a damaged run it cannot be checked" if self._problems else said
+
+    def _say_damaged(self, counts: NDArray[np.int64], certificate: Mapping[str, Any]) -> str:
+        """Return what a page of a damaged run counts."""
+        steps = certificate.get("steps")
+        of = f" of the {steps:,} that the certificate names" if isinstance(steps, int) else ""
+        return f"This page counts what comes before the damage: {int(counts.sum()):,} steps{of}."
 
     def _say_unfinished(self, writer: bool) -> None:
         now = "A process is writing to it now." if writer else f"To go on: gosprl resume {self._run.directory}"

@@ -1,8 +1,9 @@
 """The learnt system as a graph: states and the transitions seen between them, with a place for each.
 
-Up to `MOST_STATES` states are drawn one by one. More are drawn in `GROUPS` groups of states that are near each other:
-some states, spread over all, are centres, and each state belongs to the centre that it reaches, or is reached from, in
-the fewest transitions. Of the transitions, the most frequent ones are drawn.
+Up to `MOST_STATES` states are drawn one by one. More are drawn in about `GROUPS` groups of states that are near each
+other: the squares of a map, where states have places; otherwise some states, spread over all, are centres, and each
+state belongs to the centre that it reaches, or is reached from, in the fewest transitions. Of the transitions, the most
+frequent ones are drawn.
 
 States have the places of a map or of given coordinates, otherwise a force-directed layout (networkx) from a fixed seed:
 the same model gives the same picture.
@@ -45,13 +46,15 @@ class Graph:
     visits, missing
         [n] sums over the states of a point.
     kind
-        [n] "start", "ending", "missing", "unvisited" or "".
+        [n] "start", "ending", "missing", "some" (of a group: fewer than half of its states), "unvisited" or "".
     begin, end
         [m] points that lines join.
     count
         [m] transitions seen.
     left_out
         Number of lines that are not drawn.
+    unseen
+        Number of states that are not drawn: never seen, and nothing is needed of them.
     """
 
     x: Floats
@@ -65,6 +68,7 @@ class Graph:
     end: Ints
     count: Ints
     left_out: int
+    unseen: int = 0
 
     @property
     def grouped(self) -> bool:
@@ -82,11 +86,17 @@ def graph_of(findings: Findings, places: Places | None) -> Graph | None:
     model = findings.model
     if model is None or not len(findings.counts):
         return None
-    drawn = np.array([s for s in range(len(model.states)) if model.states.kind(s) != "reset"], dtype=np.int64)
+    proper = np.array([s for s in range(len(model.states)) if model.states.kind(s) != "reset"], dtype=np.int64)
+    hidden = ~findings.shown if places is None else np.zeros(len(findings.counts), dtype=bool)
+    drawn = np.setdiff1d(proper, np.flatnonzero(hidden))
+    if not drawn.size:
+        return None
     s, _, s_next, count = model.transitions()
     n = len(model.states)
     weight = sparse.coo_matrix((count, (s, s_next)), shape=(n, n)).tocsr()[drawn][:, drawn]
-    group, centre = _groups(weight)
+    if places is not None and not (places.known.all() and (drawn < len(places.x)).all()):
+        places = None
+    group, centre = _groups(weight) if places is None else _squares(places, drawn)
     weight = _merged(weight, group, len(centre))
     begin, end, number, left_out = _lines(weight)
     totals = _totals(findings, drawn, group, len(centre))
@@ -103,6 +113,7 @@ def graph_of(findings: Findings, places: Places | None) -> Graph | None:
         end=end,
         count=number,
         left_out=left_out,
+        unseen=len(proper) - len(drawn),
     )
 
 
@@ -122,6 +133,17 @@ def _groups(weight: sparse.csr_matrix) -> tuple[Ints, Ints]:
     place = np.full(n, -1)
     place[centre] = np.arange(len(centre))
     return place[source], centre
+
+
+def _squares(places: Places, drawn: Ints) -> tuple[Ints, Ints]:
+    """Return the same of states that have places: the squares that they are in, and the first state of each."""
+    if len(drawn) <= MOST_STATES:
+        return np.arange(len(drawn)), np.arange(len(drawn))
+    x, y = (each[drawn] - each[drawn].min() for each in (places.x, places.y))
+    side = max(np.sqrt((np.ptp(x) or 1.0) * (np.ptp(y) or 1.0) / GROUPS), max(np.ptp(x), np.ptp(y)) / GROUPS, 1e-12)
+    column, row = (x // side).astype(np.int64), (y // side).astype(np.int64)
+    _, centre, group = np.unique(row * (column.max() + 1) + column, return_index=True, return_inverse=True)
+    return group, centre
 
 
 def _merged(weight: sparse.csr_matrix, group: Ints, groups: int) -> sparse.csr_matrix:
@@ -157,7 +179,14 @@ def _totals(findings: Findings, drawn: Ints, group: Ints, groups: int) -> tuple[
 def _kinds(findings: Findings, model: EmpiricalModel, drawn: Ints, group: Ints, totals: tuple[Ints, Ints]) -> list[str]:
     """Return what is special about each point; the start above all, then what is missing."""
     visits, missing = totals
-    kinds = ["missing" if m else "unvisited" if not v else "" for v, m in zip(visits, missing, strict=True)]
+    lacking = np.zeros(len(drawn))
+    live = drawn < len(findings.counts)
+    lacking[live] = findings.missing[drawn[live]] > 0
+    share = np.bincount(group, weights=lacking, minlength=len(visits)) / np.bincount(group, minlength=len(visits))
+    kinds = [
+        "missing" if m and part >= 0.5 else "some" if m else "unvisited" if not v else ""
+        for v, m, part in zip(visits, missing, share, strict=True)
+    ]
     for i in np.flatnonzero(drawn >= len(findings.counts)).tolist():
         if not visits[group[i]]:
             kinds[group[i]] = "ending"
@@ -170,7 +199,7 @@ def _layout(
     weight: sparse.csr_matrix, places: Places | None, drawn: Ints, group: Ints, groups: int
 ) -> tuple[Floats, Floats]:
     """Return places of points, with the same scale in both directions; the wider one ends at 1."""
-    if places is not None and places.known.all() and (drawn < len(places.x)).all():
+    if places is not None:
         size = np.bincount(group, minlength=groups)
         points = np.stack([np.bincount(group, weights=each[drawn]) / size for each in (places.x, places.y)], axis=1)
     else:

@@ -57,11 +57,11 @@ def times(found: Findings, places: Places | None, figure: Figure) -> str:
             return ""
         return paragraph(f"Not computed above {learnt.MOST_TIMES:,} states.")
     caption = "Expected steps from the start to each state, by the fastest policy, for the frequencies seen."
-    if unknown := int((~np.isfinite(steps)).sum()):
+    if unknown := int((~np.isfinite(steps) & found.shown).sum()):
         caption += f" To {plural(unknown, 'state')} the samples have no way."
-    order = np.argsort(-np.where(np.isfinite(steps), steps, -1.0), kind="stable")[:FEW]
+    order = [s for s in np.argsort(-np.where(np.isfinite(steps), steps, -1.0), kind="stable") if found.shown[s]][:FEW]
     rows = [(found.name(int(s)), number(float(steps[s]))) for s in order]
-    listed = table("The states that are farthest away", ("state", "steps"), rows, len(steps) - len(rows))
+    listed = table("The states that are farthest away", ("state", "steps"), rows, int(found.shown.sum()) - len(rows))
     return figure(_times_chart(found, places, steps), caption) + folded("Table: the farthest states", listed)
 
 

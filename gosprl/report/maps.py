@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.report.charts import WIDTH, Bools, Chart, Floats, Json, Namer, colours, layer, measure, tips
+from gosprl.report.charts import (
+    WIDTH,
+    Bools,
+    Chart,
+    Floats,
+    Json,
+    Namer,
+    colours,
+    layer,
+    legend_height,
+    measure,
+    tips,
+)
 from gosprl.report.colours import EDGE, HEAT, INK, MISSING, PAPER, WALL
 from gosprl.report.places import Places
 from gosprl.report.text import isolated, number
@@ -17,6 +29,7 @@ WITH_NUMBERS = 130  # cells up to which each shows its number
 SQUARES = 40  # along the longer side of a map in squares
 TALLEST = 620  # pixels
 CELL = 56  # pixels of a cell of a small map
+FEW_FRAMES = 1 / 3  # of the squares: more red frames would hide what they frame
 Ints = NDArray[np.int64]
 
 
@@ -71,26 +84,31 @@ def classes(values: Floats) -> tuple[Ints, list[str]]:
     found = np.zeros(len(values), dtype=np.int64)
     if not positive.size:
         return found, ["0"]
-    low, high, levels = float(positive.min()), float(positive.max()), len(HEAT) - 1
-    edges = np.geomspace(low, high, levels + 1) if high > 20 * low else np.linspace(low, high, levels + 1)
-    if np.all(positive == np.rint(positive)):
-        edges = np.rint(edges)
-    inner = np.unique(edges)[1:-1]
+    low, high = float(positive.min()), float(positive.max())
+    inner = _between(low, high, bool(np.all(positive == np.rint(positive))))
     found[there] = 1 + np.searchsorted(inner, positive, side="right")
-    ends = [low, *inner.tolist(), high]
-    spans = [f"{number(_round(a))} to {number(_round(b))}" for a, b in pairwise(ends)]
+    spans = [f"{number(a, 3)} to {number(b, 3)}" for a, b in pairwise([low, *inner, high])]
     return found, ["0", *([number(low)] if low == high else spans)]
 
 
-def _round(value: float) -> float:
-    return float(f"{value:.3g}") if value < 1000 or value != int(value) else value
+def _between(low: float, high: float, whole: bool) -> list[float]:
+    """Return the bounds between classes, with as few digits as tell them apart."""
+    levels = len(HEAT) - 1
+    edges = np.geomspace(low, high, levels + 1) if high > 20 * low else np.linspace(low, high, levels + 1)
+    if whole:
+        return np.unique(np.rint(edges))[1:-1].tolist()  # type: ignore[no-any-return]
+    for digits in (2, 3):
+        short = [float(f"{edge:.{digits}g}") for edge in edges[1:-1]]
+        if all(a < b for a, b in pairwise([low, *short, high])):
+            return short
+    return np.unique(edges)[1:-1].tolist()  # type: ignore[no-any-return]
 
 
-def _shades(found: Ints, labels: list[str]) -> Json:
-    """Return the colours of classes; the legend has those that occur."""
+def _shades(found: Ints, labels: list[str], room: float) -> tuple[Json, float]:
+    """Return the colours of classes, and the height of the legend, which has those that occur."""
     used = np.unique(found).tolist()
     shade = {labels[k]: HEAT[round(k * (len(HEAT) - 1) / max(1, len(labels) - 1))] for k in used}
-    return colours("c", shade, direction="horizontal")
+    return colours("c", shade, room, direction="horizontal"), legend_height(shade, room)
 
 
 def _box(wide: int, high: int) -> dict[str, Json]:
@@ -104,10 +122,9 @@ def _cell(x: int, y: int) -> Json:
     return {"x": x, "y": y, "x2": x + 1, "y2": y + 1}
 
 
-def _sizes(wide: int, high: int) -> dict[str, float]:
-    """Return aspect and width of a map: cells are squares, small maps stay small."""
-    widest = min(WIDTH, max(240, CELL * wide), TALLEST * wide / high)
-    return {"aspect": high / wide + 56 / widest, "widest": widest}
+def _width(wide: int, high: int) -> float:
+    """Return the largest width of a map: small maps stay small."""
+    return min(WIDTH, max(240, CELL * wide), TALLEST * wide / high)
 
 
 def _cells(values: Values, places: Places, known: Ints) -> Chart:
@@ -130,15 +147,20 @@ def _cells(values: Values, places: Places, known: Ints) -> Chart:
     look = {"stroke": PAPER, "strokeWidth": 1}
     walls = [_cell(x - left, y - top) for x, y in places.walls]
     layers = [layer(walls, "rect", {**look, "color": WALL}, **box)] if walls else []
-    layers.append(layer(rows, "rect", look, **box, color=_shades(found, labels), tooltip=shown))
+    widest = _width(wide, high)
+    shades, below = _shades(found, labels, widest)
+    layers.append(layer(rows, "rect", look, **box, color=shades, tooltip=shown))
     layers += _framed([rows[i] for i in np.flatnonzero(values.lacking[known])], 2.5, {**box, "tooltip": shown})
     if len(rows) <= WITH_NUMBERS:
         texts = [("S " if s == values.start else "") + _compact(float(values.of[s])) for s in known.tolist()]
         layers += _written(rows, texts, found > len(labels) * 0.6, box)
     ends = values.of[known]
     words = f"A map of {len(rows):,} states, shaded by {values.what}, from {number(float(np.nanmin(ends)))} to "
-    words += f"{number(float(np.nanmax(ends)))}." + " Red frames: missing." * bool(values.lacking[known].any())
-    return Chart(layers, words, **_sizes(wide, high))  # type: ignore[arg-type]
+    words += f"{number(float(np.nanmax(ends)))}." + " Red frames: samples are missing." * bool(
+        values.lacking[known].any()
+    )
+    framed = bool(values.lacking[known].any())
+    return Chart(layers, words, aspect=high / wide, below=below, widest=widest, has_frames=framed)
 
 
 def _written(rows: list[Json], texts: list[str], dark: Bools, box: dict[str, Json]) -> list[Json]:
@@ -188,13 +210,19 @@ def _bins(values: Values, known: Ints, at: tuple[Ints, Ints]) -> Chart:
     ]
     shown = tips(("n", "states", ",d"), ("v", f"{values.what}, mean"), ("lack", "states with missing samples", ",d"))
     box: dict[str, Any] = {**_box(wide, high), "tooltip": shown}
-    layers = [
-        layer(rows, "rect", {}, **box, color=_shades(found, labels)),
-        *_framed([row for row in rows if row["lack"]], 1.5, box),
-    ]
+    widest = _width(wide, high)
+    shades, below = _shades(found, labels, widest)
+    lacking = [row for row in rows if row["lack"]]
+    layers = [layer(rows, "rect", {}, **box, color=shades)]
+    notes = [f"Each square stands for up to {int(size.max()):,} states and shows their mean."]
+    framed = 0 < len(lacking) <= FEW_FRAMES * len(rows)
+    if framed:
+        layers += _framed(lacking, 1.5, box)
+    elif lacking:
+        notes.append(f"In {len(lacking):,} of {len(rows):,} squares samples are missing; they have no frames.")
     words = f"A map of {len(known):,} states in {len(rows):,} squares, shaded by the mean of {values.what}."
-    note = f"Each square stands for up to {int(size.max()):,} states and shows their mean."
-    return Chart(layers, words, notes=[note], **_sizes(wide, high))
+    sizes = {"aspect": high / wide, "below": below, "widest": widest}
+    return Chart(layers, words, notes=notes, has_frames=framed, **sizes)
 
 
 def _points(values: Values, places: Places, known: Ints) -> Chart:
@@ -216,8 +244,10 @@ def _points(values: Values, places: Places, known: Ints) -> Chart:
     at: dict[str, Any] = {"x": x, "y": y, "tooltip": tips(("s", "state"), ("v", values.what))}
     size = 200 if len(rows) <= 150 else 60
     look = {"size": size, "opacity": 1, "stroke": EDGE, "strokeWidth": 0.5}
-    layers = [layer(rows, "circle", look, **at, color=_shades(found, labels))]
+    shades, _ = _shades(found, labels, WIDTH)
+    layers = [layer(rows, "circle", look, **at, color=shades)]
     if marked := [entry for entry in rows if entry["lack"]]:
         ring = {"size": size, "filled": False, "color": MISSING, "strokeWidth": 2}
         layers.append(layer(marked, "point", ring, **at))
-    return Chart(layers, f"{len(rows):,} states at their coordinates, shaded by {values.what}.", height=420)
+    words = f"{len(rows):,} states at their coordinates, shaded by {values.what}."
+    return Chart(layers, words, height=420, has_frames=bool(marked))

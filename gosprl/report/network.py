@@ -3,21 +3,27 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gosprl.report.charts import Chart, Json, Namer, colours, layer, measure, tips
-from gosprl.report.colours import EDGE, ENDING, FAINT, MISSING, PAPER, POINT, START, WALL
+from gosprl.report.charts import WIDTH, Chart, Json, Namer, colours, layer, legend_height, measure, tips
+from gosprl.report.colours import EDGE, ENDING, FAINT, MISSING, PAPER, POINT, SOME, START, WALL
 from gosprl.report.graph import Graph
-from gosprl.report.text import isolated
+from gosprl.report.text import isolated, plural
 
 KINDS = {  # what is special about a point: (in words, colour)
     "start": ("start", START),
     "missing": ("samples missing", MISSING),
+    "some": ("of some states missing", SOME),
     "ending": ("an episode ended", ENDING),
     "unvisited": ("not visited", WALL),
     "": ("state", POINT),
 }
 MARGIN = 0.03
 ALONG = 0.66  # where on a line its head is: those of the two directions do not cover each other
+TALLEST = 520  # pixels
+NEAR = 0.012  # a line that comes so near to another point seems to end there
+BEND = 0.04  # how far the middle of a bent line is from the straight one
+BENT = np.linspace(0, 1, 13)  # where a bent line has points
 
 
 def network(graph: Graph, name: Namer, said: list[str] | None = None) -> Chart:
@@ -33,14 +39,16 @@ def network(graph: Graph, name: Namer, said: list[str] | None = None) -> Chart:
         What the pointer shows of each line, at its head; None: lines have no heads.
     """
     x, y, aspect = _scales(graph)
-    layers = _lines(graph, x, y)
+    bends = _bends(graph) if said is not None else np.zeros((len(graph.begin), 2))
+    layers = _lines(graph, x, y, bends)
     if said is not None:
-        layers.append(_heads(graph, x, y, said))
+        layers.append(_heads(graph, x, y, said, bends))
     layers.append(_points(graph, name, x, y))
     n = len(graph.x)
     drawn = f"{int(graph.members.sum()):,} states in {n:,} groups" if graph.grouped else f"{n:,} states"
     words = f"A graph of {drawn} and {len(graph.begin):,} kinds of transitions."
-    return Chart(layers, words, aspect=aspect + 0.06, notes=_notes(graph))
+    below = legend_height(_present(graph))
+    return Chart(layers, words, aspect=aspect, below=below, widest=min(WIDTH, TALLEST / aspect), notes=_notes(graph))
 
 
 def _notes(graph: Graph) -> list[str]:
@@ -50,6 +58,8 @@ def _notes(graph: Graph) -> list[str]:
             f"{int(graph.members.sum()):,} states are drawn as {len(graph.x):,} groups of near states; "
             "a larger point is a larger group."
         )
+    if graph.unseen:
+        notes.append(f"{plural(graph.unseen, 'state')} never seen, of which nothing is needed: not drawn.")
     if graph.left_out:
         notes.append(f"{graph.left_out:,} rarer transitions are not drawn.")
     return notes
@@ -78,8 +88,7 @@ def _points(graph: Graph, name: Namer, x: Json, y: Json) -> Json:
         }
         for i in range(len(graph.x))
     ]
-    present = set(graph.kind)
-    kinds = colours("k", {word: at for kind, (word, at) in KINDS.items() if kind in present}, symbolType="circle")
+    kinds = colours("k", _present(graph), symbolType="circle")
     shown = tips(("s", "states" if graph.grouped else "state"), ("v", "visits", ",d"), ("m", "samples missing", ",d"))
     encoding: dict[str, Any] = {"x": x, "y": y, "tooltip": shown, "color": kinds}
     look: Json = {"opacity": 1, "stroke": PAPER, "strokeWidth": 1}
@@ -90,7 +99,37 @@ def _points(graph: Graph, name: Namer, x: Json, y: Json) -> Json:
     return layer(rows, "circle", look, **encoding)
 
 
-def _lines(graph: Graph, x: Json, y: Json) -> list[Json]:
+def _present(graph: Graph) -> dict[str, str]:
+    """Return the kinds that occur: in words, and their colours."""
+    present = set(graph.kind)
+    return {word: colour for kind, (word, colour) in KINDS.items() if kind in present}
+
+
+def _bends(graph: Graph) -> NDArray[np.float64]:
+    """Return how far the middle of each line is moved [m, 2]: away from points that it would pass through."""
+    points = np.stack([graph.x, graph.y], axis=1)
+    begin, along = points[graph.begin], points[graph.end] - points[graph.begin]
+    length = np.maximum(np.linalg.norm(along, axis=1), 1e-9)
+    unit = along / length[:, None]
+    aside = np.stack([-unit[:, 1], unit[:, 0]], axis=1)
+    bends = np.zeros_like(along)
+    for i in range(len(begin)):
+        seen = points - begin[i]
+        far, off = seen @ unit[i], np.abs(seen @ aside[i])
+        if ((off < NEAR) & (far > 2 * NEAR) & (far < length[i] - 2 * NEAR)).any():
+            inwards = np.sign((points.mean(axis=0) - begin[i] - along[i] / 2) @ aside[i]) or 1.0
+            bends[i] = inwards * min(BEND, 0.2 * length[i]) * aside[i]
+    return bends
+
+
+def _on_line(graph: Graph, i: int, bend: NDArray[np.float64], t: Any) -> tuple[Any, Any]:
+    """Return the places at t in [0, 1] of line i, a parabola if it is bent."""
+    rise = 4 * t * (1 - t)
+    x, y = (each[graph.begin[i]] + t * (each[graph.end[i]] - each[graph.begin[i]]) for each in (graph.x, graph.y))
+    return x + rise * bend[0], y + rise * bend[1]
+
+
+def _lines(graph: Graph, x: Json, y: Json, bends: NDArray[np.float64]) -> list[Json]:
     """Return the transitions as three paths, by how frequent they are: a mark for each would make the page heavy."""
     if not len(graph.begin):
         return []
@@ -99,8 +138,10 @@ def _lines(graph: Graph, x: Json, y: Json) -> list[Json]:
     for k, width in ((2, 0.6), (1, 1.0), (0, 1.8)):
         points: list[Json] = []
         for i in np.flatnonzero(level == k).tolist():
-            for p in (int(graph.begin[i]), int(graph.end[i])):
-                points.append({"x": round(float(graph.x[p]), 3), "y": round(float(graph.y[p]), 3)})
+            across, down = _on_line(graph, i, bends[i], BENT if bends[i].any() else BENT[[0, -1]])
+            points += [
+                {"x": round(a, 3), "y": round(d, 3)} for a, d in zip(across.tolist(), down.tolist(), strict=True)
+            ]
             points.append({"x": None})
         if points:
             look = {"color": EDGE, "strokeWidth": width, "tooltip": None, "invalid": "break-paths-show-path-domains"}
@@ -108,20 +149,14 @@ def _lines(graph: Graph, x: Json, y: Json) -> list[Json]:
     return layers
 
 
-def _heads(graph: Graph, x: Json, y: Json, said: list[str]) -> Json:
+def _heads(graph: Graph, x: Json, y: Json, said: list[str], bends: NDArray[np.float64]) -> Json:
     """Return heads that show the direction of lines, and say what is known of them."""
-    begin, end = graph.begin, graph.end
-    across, down = graph.x[end] - graph.x[begin], graph.y[end] - graph.y[begin]
-    rows = [
-        {
-            "x": round(float(graph.x[begin[i]] + ALONG * across[i]), 4),
-            "y": round(float(graph.y[begin[i]] + ALONG * down[i]), 4),
-            "d": round(float(np.degrees(np.arctan2(down[i], across[i]))) + 90, 1),
-            "n": int(graph.count[i]),
-            "e": said[i],
-        }
-        for i in range(len(begin))
-    ]
+    rows = []
+    for i in range(len(graph.begin)):
+        across, down = _on_line(graph, i, bends[i], np.array([ALONG - 0.01, ALONG, ALONG + 0.01]))
+        turned = np.degrees(np.arctan2(down[2] - down[0], across[2] - across[0])) + 90
+        at = {"x": round(float(across[1]), 4), "y": round(float(down[1]), 4), "d": round(float(turned), 1)}
+        rows.append({**at, "n": int(graph.count[i]), "e": said[i]})
     look = {"shape": "triangle", "filled": True, "size": 46, "color": FAINT, "opacity": 1}
     shown = tips(("e", "transition"), ("n", "seen", ",d"))
     angle = {"field": "d", "type": "quantitative", "scale": None}

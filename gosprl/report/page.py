@@ -27,7 +27,7 @@ class Figures:
     def __call__(self, chart: Chart, caption: str) -> Html:
         """Return a figure: the picture, what it shows, and what is left out."""
         i = len(self._specs)
-        self._specs.append({"spec": chart.spec(), "aspect": chart.aspect, "widest": chart.widest})
+        self._specs.append({"spec": chart.spec(), "aspect": chart.aspect, "below": chart.below, "widest": chart.widest})
         notes = "".join(f" {note}" for note in chart.notes)
         return Html(
             f'<figure><div class="chart" id="chart-{i}" role="img" aria-label="{escaped(chart.description, 400)}">'

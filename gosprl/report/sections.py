@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from gosprl.report import charts
-from gosprl.report.findings import Findings
+from gosprl.report.findings import MOST_LIMIT, Findings
 from gosprl.report.graph import graph_of
 from gosprl.report.learnt_parts import rewards, system, times
-from gosprl.report.maps import Values, heat
+from gosprl.report.maps import MOST_CELLS, Values, heat
 from gosprl.report.parts import FEW, LISTED, Figure, Section, everything_in
 from gosprl.report.places import Places
 from gosprl.report.tables import Html, code, facts, folded, paragraph, table
@@ -45,7 +45,7 @@ def sections(findings: Findings, places: Places | None, figure: Figure) -> list[
         ("Asked and promised", _asked(findings)),
         ("Coverage", _coverage(findings, figure)),
         ("Visits", _visits(findings, places, figure)),
-        ("What is missing", _missing(findings)),
+        ("What is missing", _missing(findings, places, figure)),
         ("The learnt system", system(findings, graph, figure)),
         ("Hitting times", times(findings, places, figure)),
         ("Rewards", rewards(findings, figure)),
@@ -58,7 +58,7 @@ def sections(findings: Findings, places: Places | None, figure: Figure) -> list[
 
 
 def _asked(found: Findings) -> str:
-    why = STOPS.get(found.stop, "")
+    why = "so says the certificate" if found.problems and found.certificate else STOPS.get(found.stop, "")
     entries = [
         *found.asked,
         ("stop", found.stop + (f": {why}" if why else "")),
@@ -87,22 +87,31 @@ def _coverage(found: Findings, figure: Figure) -> str:
     if found.curve is None or not len(found.curve):
         return ""
     chart = charts.coverage(found.curve, found.steps, found.limit)
-    caption = "States whose need is met, over the steps of the run."
-    if found.limit is not None:
-        caption += f" The limit is the fewest steps that collecting the need takes on average, for {found.limit[1]}."
-    if (np.diff(found.curve["proportion"]) < 0).any():
+    caption = "States whose need is met, over the steps of the run." + _about_limit(found)
+    if (np.diff(charts.settled(found.curve)["proportion"]) < 0).any():
         caption += " It falls where the need grew, or states were discovered."
     return figure(chart, caption) + table("Steps until", ("states met", "steps"), _milestones(found))
 
 
+def _about_limit(found: Findings) -> str:
+    if found.limit is None:
+        return f" The limit is not computed above {MOST_LIMIT:,} states." if len(found.counts) > MOST_LIMIT else ""
+    steps, of = found.limit
+    if np.isinf(steps):
+        return f" There is no limit beside it: for {of}, some of what is needed cannot be reached."
+    return f" The limit is the fewest steps that collecting the need takes on average, for {of}."
+
+
 def _milestones(found: Findings) -> list[tuple[str, str]]:
+    """Return the steps until so much was met, up to the first level that was not reached."""
     assert found.curve is not None
-    rows = []
+    rows: list[tuple[str, str]] = []
     for level in (0.25, 0.5, 0.75, 0.9, 0.99, 1.0):
         below = np.flatnonzero(found.curve["proportion"] < level)
         i = int(below[-1]) + 1 if below.size else 0
-        reached = i < len(found.curve)
-        rows.append((percent(level), number(int(found.curve["step"][i])) if reached else "not reached"))
+        if i == len(found.curve):
+            return [*rows, (percent(level), "not reached")]
+        rows.append((percent(level), number(int(found.curve["step"][i]))))
     return rows
 
 
@@ -112,10 +121,12 @@ def _visits(found: Findings, places: Places | None, figure: Figure) -> str:
     visits, lacking = found.visits.astype(float), found.missing > 0
     if places is not None:
         chart = heat(Values(visits, lacking, found.name, "visits", found.start), places)
-        caption = "Visits of each state, drawn where it is." + (" Red: samples are missing." if lacking.any() else "")
+        caption = "Visits of each state, drawn where it is." + " Red frames: samples are missing." * chart.has_frames
     else:
-        chart = charts.profile(visits, lacking, found.name, "visits")
+        chart = charts.profile(np.where(found.shown, visits, np.nan), lacking, found.name, "visits")
         caption = "Visits of each state, in decreasing order."
+        if hidden := int((~found.shown).sum()):
+            caption += f" {plural(hidden, 'state')} never seen, of which nothing is needed: not drawn."
     order = np.argsort(visits, kind="stable")
     rows = [_visited(found, int(s)) for s in order[:FEW]]
     most = [_visited(found, int(s)) for s in order[::-1][:FEW]]
@@ -131,21 +142,32 @@ def _visited(found: Findings, s: int) -> tuple[Any, ...]:
     return found.name(s), number(int(found.counts[s].sum())), needed, number(int(found.missing[s]))
 
 
-def _missing(found: Findings) -> str:
+def _missing(found: Findings, places: Places | None, figure: Figure) -> str:
     if found.need is None and found.model is not None:
         return paragraph("What is needed is not known here, so neither is what is missing.")
     if not len(found.unmet):
         return paragraph("Nothing is missing.") if found.model is not None else ""
     order = np.argsort(found.unmet["have"] - found.unmet["needed"], kind="stable")
     rows = []
+    given_up = bool(found.unreachable)  # a column of nothing would say nothing
     for s, a, needed, have in found.unmet[order[:LISTED]].tolist():
-        why = found.unreachable.get(s, "")
-        rows.append((found.name(s), found.action(a), number(needed), number(have), number(needed - have), why))
+        why = (found.unreachable.get(s, ""),) if given_up else ()
+        rows.append((found.name(s), found.action(a), number(needed), number(have), number(needed - have), *why))
     total = int((found.unmet["needed"] - found.unmet["have"]).sum())
-    said = paragraph(f"{plural(total, 'sample')} of {plural(len(found.unmet), 'pair')} are missing.")
-    titles = ("state", "action", "needed", "have", "missing", "given up because")
+    said = paragraph(f"{plural(total, 'sample')} of {plural(len(found.unmet), 'pair')} missing.")
+    titles = ("state", "action", "needed", "have", "missing", *(("given up because",) if given_up else ()))
     listed = table("Pairs with missing samples", titles, rows, len(order) - len(rows), "; result.unmet has all")
-    return said + _unreachable(found) + folded("Table: pairs with missing samples", listed, is_open=True)
+    drawn = _missing_map(found, places, figure)
+    return said + drawn + _unreachable(found) + folded("Table: pairs with missing samples", listed, is_open=True)
+
+
+def _missing_map(found: Findings, places: Places | None, figure: Figure) -> str:
+    """Return where samples are missing, if there are so many states that the map of visits cannot mark each."""
+    if places is None or int(places.known.sum()) <= MOST_CELLS:
+        return ""
+    nothing = np.zeros(len(found.counts), dtype=bool)
+    chart = heat(Values(found.missing.astype(float), nothing, found.name, "missing samples", found.start), places)
+    return figure(chart, "Missing samples of each state, drawn where it is.")
 
 
 def _unreachable(found: Findings) -> str:

@@ -49,11 +49,11 @@ def table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[Any]], mo
         "<tr>" + "".join(f"<td{_right(numeric[j])}>{cell(value)}</td>" for j, value in enumerate(row)) + "</tr>"
         for row in rows
     )
-    rest = f' <span class="more">{more:,} more are not listed{escaped(all_in, LONG)}.</span>' if more > 0 else ""
+    rest = f'<p class="note">{more:,} more are not listed{escaped(all_in, LONG)}.</p>' if more > 0 else ""
     return Html(
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escaped(caption, LONG)}"><table>'
-        f"<caption>{escaped(caption, LONG)}{rest}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
+        f"<caption>{escaped(caption, LONG)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>{rest}"
     )
 
 
@@ -62,7 +62,7 @@ def _is_number(value: Any) -> bool:
     try:
         float(text)
     except ValueError:
-        return text in ("unknown", "infinite", "")
+        return text in ("unknown", "infinite", "not reached", "")
     return True
 
 

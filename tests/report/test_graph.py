@@ -38,14 +38,42 @@ def test_states_on_a_map_stay_there():
     assert graph.y.reshape(3, 5)[:, 0].tolist() == [0, 0.25, 0.5]
 
 
-def test_endings_and_unvisited_states_have_their_kinds_and_are_below():
+def test_endings_have_their_kind_and_states_that_are_neither_seen_nor_needed_are_left_out():
     graph, result = graph_and_result("FrozenLake-v1", 3)
-    unvisited = [i for i, kind in enumerate(graph.kind) if kind == "unvisited"]
-    finals = [i for i, kind in enumerate(graph.kind) if kind == "ending"]
-    assert unvisited == np.flatnonzero(result.counts.sum(axis=1) == 0).tolist()
-    assert len(finals) == len(result.model.states.finals)
-    others = np.delete(graph.y, unvisited)
-    assert graph.y[unvisited].min() > others.max()
+    assert graph.kind.count("ending") == len(result.model.states.finals)
+    assert graph.unseen == (result.counts.sum(axis=1) == 0).sum() > 0
+    assert f"{graph.unseen} states never seen" in network(graph, str).notes[0]
+
+
+def test_states_that_are_needed_and_were_not_reached_are_below():
+    P = np.zeros((4, 1, 4))
+    P[0, 0, 1] = P[1, 0, 0] = P[2, 0, 0] = P[3, 0, 3] = 1
+    graph, _ = graph_and_result(gosprl.TabularMDP(P))
+    assert graph.kind == ["start", "", "missing", "missing"]
+    assert graph.y[2:].min() > graph.y[:2].max()
+
+
+def test_a_line_that_would_pass_through_a_point_is_bent():
+    P = np.zeros((3, 1, 3))
+    P[0, 0, 2] = P[2, 0, 1] = P[1, 0, 0] = 1
+    result = gosprl.collect(gosprl.TabularMDP(P), 1, seed=0)
+    found = of_result(result)
+    graph = graph_of(found, places_of(found, [(0, 0), (1, 0), (2, 0)]))
+    chart = network(graph, str, [""] * len(graph.begin))
+    points = [row for layer in chart.layers[:-2] for row in layer["data"]["values"]]
+    assert max(abs(row["y"]) for row in points if row["x"] == 0.5) > 0.02  # around the state in the middle
+    heads = chart.layers[-2]["data"]["values"]
+    assert [head["y"] == 0 for head in heads] == [
+        set(ends) != {0, 2} for ends in zip(graph.begin, graph.end, strict=True)
+    ]
+
+
+def test_many_states_on_a_map_are_drawn_in_its_squares():
+    graph, result = graph_and_result(gridworld.open_grid(40, 60), 1, places=True, strategy="random", max_steps=3_000)
+    assert graph.members.sum() == 2_400
+    assert graph.missing.sum() == result.missing
+    assert {"start", "missing"} <= set(graph.kind)
+    assert graph.members.max() <= 25  # 150 squares, whose sides are at most 5 cells
 
 
 def test_many_states_are_drawn_in_groups():
