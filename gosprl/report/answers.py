@@ -36,6 +36,8 @@ def answered(answer: Answer, command: str = "") -> tuple[Findings, Callable[[Fig
     """Return what is shown of the collection, and a function that returns the parts about the answer."""
     found = of_result(answer.collected, command=command)
     said = [": ".join(part for part in line if part) for line in answer.lines()[:1]]
+    if not found.pairs:  # the need is met, and so 0, at the end: not what was asked
+        found = replace(found, asked=[("need", "computed during the run, from the samples")])
     found = replace(found, asked=[*(("answer", text) for text in said), *found.asked])
     return found, lambda figure: [Section("The answer", _answer(answer, found, figure))]
 

@@ -21,7 +21,7 @@ MOST_POINTS = 400  # of a curve
 MOST_BARS = 24  # above, values are points by rank
 WITH_TIPS = 150  # points of a curve that answer to the pointer
 BAR = 24  # pixels of a bar
-NARROW = 320  # pixels that a legend has on a phone
+NARROW = 345  # pixels that a legend has on a phone
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Namer = Callable[[int], str]
@@ -130,7 +130,7 @@ def colours(name: str, of: dict[str, str], room: float = NARROW, **legend: Any) 
 def legend_columns(names: Iterable[str], room: float = NARROW) -> int:
     """Return how many columns of these names fit."""
     longest = max(map(len, names), default=0)
-    return int(np.clip(min(room, NARROW) // (34 + 7 * longest), 1, 4))
+    return int(np.clip(min(room, NARROW) // (26 + 6.4 * longest), 1, 4))
 
 
 def legend_height(names: Collection[str], room: float = NARROW) -> float:
@@ -273,7 +273,7 @@ def bars(rows: list[Json], what: str, of: str) -> Chart:
 
 def _at_end(row: Json) -> str:
     """Return what stands at the end of a bar; where nothing was collected, it is all that is seen of the bar."""
-    return number(row["v"]) + (", samples missing" if row["k"] == "missing" else "")
+    return number(row["v"], 3) + (", samples missing" if row["k"] == "missing" else "")
 
 
 def _with_room(rows: Sequence[Json]) -> Json:

@@ -72,7 +72,8 @@ def _call(
         given |= {"strategy": leg["strategy"].get("name", {"given": "strategy"}), **options}
     given |= {"seed": manifest["seed"], **_fleet(leg)}
     arguments = ", ".join(f"{name}={_literal(value, name)}" for name, value in given.items() if value is not None)
-    return f"{function}({system}, {arguments})"
+    made = f"  # system: {manifest['system']['name']}, made by the caller" if system == "system" else ""
+    return f"{function}({system}, {arguments}){made}"
 
 
 def _made(source: Mapping[str, Any], is_table: bool) -> str:

@@ -25,7 +25,7 @@ GROUPS = 150
 MOST_LINES = 2_500
 ARROWS = 400  # lines up to which each shows its direction
 SEED = 0
-ROW, GAP = 30, 0.06  # points without transitions: how many in a row, and how far apart rows are
+ROW, GAP = 16, 0.06  # points without transitions: how many in a row, and how far apart rows are
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -87,15 +87,13 @@ def graph_of(findings: Findings, places: Places | None) -> Graph | None:
     if model is None or not len(findings.counts):
         return None
     proper = np.array([s for s in range(len(model.states)) if model.states.kind(s) != "reset"], dtype=np.int64)
-    hidden = ~findings.shown if places is None else np.zeros(len(findings.counts), dtype=bool)
-    drawn = np.setdiff1d(proper, np.flatnonzero(hidden))
+    drawn = np.setdiff1d(proper, _hidden(findings, model, places))
     if not drawn.size:
         return None
     s, _, s_next, count = model.transitions()
     n = len(model.states)
     weight = sparse.coo_matrix((count, (s, s_next)), shape=(n, n)).tocsr()[drawn][:, drawn]
-    if places is not None and not (places.known.all() and (drawn < len(places.x)).all()):
-        places = None
+    places = None if places is None else _with_endings(places, model, drawn)
     group, centre = _groups(weight) if places is None else _squares(places, drawn)
     weight = _merged(weight, group, len(centre))
     begin, end, number, left_out = _lines(weight)
@@ -115,6 +113,31 @@ def graph_of(findings: Findings, places: Places | None) -> Graph | None:
         left_out=left_out,
         unseen=len(proper) - len(drawn),
     )
+
+
+def _hidden(findings: Findings, model: EmpiricalModel, places: Places | None) -> Ints:
+    """Return the states that are neither seen nor needed; those with places only where an ending takes their place."""
+    unseen = np.flatnonzero(~findings.shown)
+    if places is None:
+        return unseen
+    ended = {_live(model, int(s)) for s in model.states.finals}
+    return np.array([s for s in unseen.tolist() if s in ended], dtype=np.int64)
+
+
+def _live(model: EmpiricalModel, state: int) -> int:
+    """Return the live state with the same observation; -1 if there is none."""
+    return int(model.states.live(model.states.key(state)))
+
+
+def _with_endings(places: Places, model: EmpiricalModel, drawn: Ints) -> Places | None:
+    """Return places of final states, too: those of their observations; None if some drawn state has no place."""
+    size = max(len(model.states), len(places.x))
+    x, y = (np.append(each, np.full(size - len(each), np.nan)) for each in (places.x, places.y))
+    for s in drawn[drawn >= len(places.x)].tolist():
+        if 0 <= (at := _live(model, s)) < len(places.x):
+            x[s], y[s] = x[at], y[at]
+    found = places._replace(x=x, y=y)
+    return found if found.known[drawn].all() else None
 
 
 def _groups(weight: sparse.csr_matrix) -> tuple[Ints, Ints]:

@@ -66,8 +66,9 @@ def times(found: Findings, places: Places | None, figure: Figure) -> str:
 
 
 def _times_chart(found: Findings, places: Places | None, steps: learnt.Floats) -> Chart:
+    steps = np.where(found.shown, steps, np.nan)
     if places is not None and places.known.all():
-        return heat(Values(steps, ~np.isfinite(steps), found.name, AWAY, found.start), places)
+        return heat(Values(steps, np.isinf(steps), found.name, AWAY, found.start), places)
     return charts.profile(steps, np.zeros(len(steps), dtype=bool), found.name, AWAY)
 
 

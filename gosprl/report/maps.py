@@ -85,16 +85,17 @@ def classes(values: Floats) -> tuple[Ints, list[str]]:
     if not positive.size:
         return found, ["0"]
     low, high = float(positive.min()), float(positive.max())
-    inner = _between(low, high, bool(np.all(positive == np.rint(positive))))
+    skewed = high > 20 * low and float(np.median(positive)) < high / 4
+    ends = np.geomspace(low, high, len(HEAT)) if skewed else np.linspace(low, high, len(HEAT))
+    inner = _between(ends, bool(np.all(positive == np.rint(positive))))
     found[there] = 1 + np.searchsorted(inner, positive, side="right")
     spans = [f"{number(a, 3)} to {number(b, 3)}" for a, b in pairwise([low, *inner, high])]
     return found, ["0", *([number(low)] if low == high else spans)]
 
 
-def _between(low: float, high: float, whole: bool) -> list[float]:
+def _between(edges: Floats, whole: bool) -> list[float]:
     """Return the bounds between classes, with as few digits as tell them apart."""
-    levels = len(HEAT) - 1
-    edges = np.geomspace(low, high, levels + 1) if high > 20 * low else np.linspace(low, high, levels + 1)
+    low, *_, high = edges.tolist()
     if whole:
         return np.unique(np.rint(edges))[1:-1].tolist()  # type: ignore[no-any-return]
     for digits in (2, 3):
@@ -184,7 +185,7 @@ def _framed(rows: list[Json], width: float, encoding: Json) -> list[Json]:
 def _compact(value: float) -> str:
     """Return a number that fits into a cell."""
     if not np.isfinite(value):
-        return "?" if np.isnan(value) else "∞"
+        return "" if np.isnan(value) else "∞"
     if abs(value) >= 10_000:
         return f"{value:.0e}" if abs(value) >= 1e9 else f"{value / 1e6:.1f}M" if value >= 1e6 else f"{value / 1e3:.0f}k"
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"

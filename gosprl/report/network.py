@@ -93,7 +93,7 @@ def _points(graph: Graph, name: Namer, x: Json, y: Json) -> Json:
     encoding: dict[str, Any] = {"x": x, "y": y, "tooltip": shown, "color": kinds}
     look: Json = {"opacity": 1, "stroke": PAPER, "strokeWidth": 1}
     if graph.grouped:
-        encoding["size"] = measure("n", scale={"range": [30, 500]}, legend=None)
+        encoding["size"] = measure("n", scale={"range": [30, 260]}, legend=None)
     else:
         look["size"] = 190 if len(rows) <= 60 else 80 if len(rows) <= 300 else 26
     return layer(rows, "circle", look, **encoding)

@@ -97,6 +97,8 @@ def _about_limit(found: Findings) -> str:
     if found.limit is None:
         return f" The limit is not computed above {MOST_LIMIT:,} states." if len(found.counts) > MOST_LIMIT else ""
     steps, of = found.limit
+    if steps <= 0:
+        return ""
     if np.isinf(steps):
         return f" There is no limit beside it: for {of}, some of what is needed cannot be reached."
     return f" The limit is the fewest steps that collecting the need takes on average, for {of}."

@@ -142,7 +142,7 @@ def _numbers(found: Findings) -> list[tuple[str, str]]:
     kind = "states discovered" if found.of_discovered else "states"
     if found.model is not None:
         numbers += [(kind, number(len(found.counts) if not found.of_discovered else found.states))]
-        numbers += [("pairs", number(found.pairs))]
+        numbers += [("pairs", number(found.pairs))] if found.pairs else []
     if len(found.unmet):
         missing = int((found.unmet["needed"] - found.unmet["have"]).sum())
         numbers.append(("samples missing", number(missing)))

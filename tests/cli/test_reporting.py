@@ -77,3 +77,14 @@ def test_resume_writes_the_page_of_an_answer(tmp_path):
     done = run("resume", tmp_path / "run", "--report", tmp_path / "answer.html")
     assert done.exit_code == 0, done.output
     assert 'id="the-answer"' in (tmp_path / "answer.html").read_text()
+
+
+def test_applications_write_pages_of_their_answers(tmp_path, monkeypatch):
+    asked = ("estimate-rewards", "riverswim6", "--epsilon", 0.5, "--seed", 0)
+    done = run(*asked, "--report", tmp_path / "answer.html")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "answer.html").read_text()
+    assert 'id="the-answer"' in page
+    assert "the mean reward of each pair" in page
+    monkeypatch.setattr(gosprl.applications, "estimate_rewards", lambda *given, **options: pytest.fail("walked"))
+    assert run(*asked, "--report", tmp_path / "answer.txt").exit_code == 2

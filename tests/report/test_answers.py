@@ -53,7 +53,8 @@ def test_rewards_are_listed_with_their_radius(river):
     ],
 )
 def test_other_answers(name, options, river):
-    answered(name, river, **options)
+    _, page = answered(name, river, **options)
+    assert not {("need", "nothing"), ("of", "0 states, 0 pairs")} & {tuple(row) for row in page.rows}
 
 
 def test_the_best_state_and_its_candidates(river):

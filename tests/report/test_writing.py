@@ -84,6 +84,38 @@ def test_a_thousand_states_take_two_megabytes_at_most(tmp_path):
     assert 1_000_000 < file.stat().st_size <= 2_000_000
 
 
+def test_a_million_states_are_one_page_of_the_usual_size(tmp_path):
+    states = np.arange(1_000_000)
+    ring = gosprl.TabularMDP((states, np.zeros_like(states), (states + 1) % len(states), np.ones(len(states))))
+    result = gosprl.collect(ring, 1, strategy="random", seed=0, max_steps=2_000)
+    file = report(result, tmp_path / "ring.html")
+    assert len(result.unmet) == 998_000
+    assert file.stat().st_size <= 2_000_000
+    assert "998,000 samples of 998,000 pairs missing" in file.read_text()
+
+
+def test_endings_are_drawn_at_the_coordinates_of_their_observations():
+    result = gosprl.collect("FrozenLake-v1", 3, seed=0)
+    page = page_of(result, coordinates=lambda s: (s % 4, s // 4))
+    points = page.values(2, -1)
+    holes = {(round(point["x"] * 3), round(point["y"] * 3)) for point in points if point["k"] == "an episode ended"}
+    assert holes <= {(1, 1), (3, 1), (3, 2), (0, 3), (3, 3)}  # of Gymnasium's map of 4 x 4: SFFF FHFH FFFH HFFG
+    assert len({(point["x"], point["y"]) for point in points}) == len(points)  # none is below another
+
+
+def test_observations_that_are_infinite_are_no_coordinates():
+    class Line:
+        def reset(self, seed=None, options=None):
+            return (0.0, float("inf")), {}
+
+        def step(self, action):
+            return (float("-inf"), 1.0), 0.5, False, False, {}
+
+    page = page_of(gosprl.collect(Line(), 2, seed=0, actions=1, max_steps=9))
+    assert "in decreasing order" in page.text
+    assert any(row[0] == "(0.0, inf)" for row in page.rows)
+
+
 def test_coordinates_title_and_command_are_shown():
     result = gosprl.collect("riverswim6", 5, seed=0)
     page = page_of(result, coordinates=np.arange(12.0).reshape(6, 2) / 7, title="my system", command="gosprl collect x")
