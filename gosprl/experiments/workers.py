@@ -29,6 +29,7 @@ Task = tuple[str, J]  # the name of an experiment, and one of its runs
 Answer = tuple[Task[J], Run | str]  # the run, or why it failed
 TIMEOUT = 20.0  # seconds in which a cluster has to answer
 DIED = "the process that made it ended abruptly, as when memory runs out"
+SCRIPT = "so do all in a script whose call is not below if __name__ == '__main__':"  # they begin with its import
 
 
 class Workers(Generic[J]):
@@ -58,7 +59,7 @@ class Workers(Generic[J]):
                 if (
                     yield from self._together(deque([suspect]))
                 ):  # one at a time, to see which of them ends its process
-                    yield suspect, DIED
+                    yield suspect, f"{DIED}; {SCRIPT}"
 
     def _together(self, waiting: deque[Task[J]]) -> Generator[Answer[J], None, list[Task[J]]]:
         """Run the waiting tasks until none is left or a process dies; return the tasks that were running then."""

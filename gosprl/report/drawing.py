@@ -15,11 +15,13 @@ from gosprl.errors import InputError
 
 INSTALL = "pip install 'gosprl[report]'"
 Spec = dict[str, Any]
+PLACES = re.compile(r' (?:d|transform)="[^"<>]*"')  # attributes of pictures that have coordinates
+DIGITS = re.compile(r"(\.\d\d)\d+(?![\de])")  # of pixels: two decimals are all that anybody sees
 
 
 def svg(spec: Mapping[str, Any]) -> str:
     """Return a chart as SVG, of the width that it has in the specification."""
-    return str(converter().vegalite_to_svg(dict(spec)))
+    return PLACES.sub(lambda found: DIGITS.sub(r"\1", found[0]), str(converter().vegalite_to_svg(dict(spec))))
 
 
 @cache

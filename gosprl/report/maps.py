@@ -151,7 +151,7 @@ def _cells(values: Values, places: Places, known: Ints) -> Chart:
     widest = _width(wide, high)
     shades, below = _shades(found, labels, widest)
     layers.append(layer(rows, "rect", look, **box, color=shades, tooltip=shown))
-    layers += _framed([rows[i] for i in np.flatnonzero(values.lacking[known])], 2.5, {**box, "tooltip": shown})
+    layers += _framed([rows[i] for i in np.flatnonzero(values.lacking[known])], 2.5, box)
     if len(rows) <= WITH_NUMBERS:
         texts = [("S " if s == values.start else "") + _compact(float(values.of[s])) for s in known.tolist()]
         layers += _written(rows, texts, found > len(labels) * 0.6, box)
@@ -177,9 +177,10 @@ def _written(rows: list[Json], texts: list[str], dark: Bools, box: dict[str, Jso
 
 
 def _framed(rows: list[Json], width: float, encoding: Json) -> list[Json]:
-    """Return frames around what lacks samples."""
-    look = {"filled": False, "stroke": MISSING, "strokeWidth": width}
-    return [layer(rows, "rect", look, **encoding)] if rows else []
+    """Return frames around what lacks samples; the pointer finds the cells below them."""
+    look = {"filled": False, "stroke": MISSING, "strokeWidth": width, "tooltip": None}
+    corners = [{name: row[name] for name in ("x", "y", "x2", "y2")} for row in rows]
+    return [layer(corners, "rect", look, **encoding)] if rows else []
 
 
 def _compact(value: float) -> str:
@@ -218,7 +219,7 @@ def _bins(values: Values, known: Ints, at: tuple[Ints, Ints]) -> Chart:
     notes = [f"Each square stands for up to {int(size.max()):,} states and shows their mean."]
     framed = 0 < len(lacking) <= FEW_FRAMES * len(rows)
     if framed:
-        layers += _framed(lacking, 1.5, box)
+        layers += _framed(lacking, 1.5, _box(wide, high))
     elif lacking:
         notes.append(f"In {len(lacking):,} of {len(rows):,} squares samples are missing; they have no frames.")
     words = f"A map of {len(known):,} states in {len(rows):,} squares, shaded by the mean of {values.what}."

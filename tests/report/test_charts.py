@@ -1,9 +1,12 @@
 """Charts: what is drawn, and what is left out."""
 
+import re
+
 import numpy as np
 import pytest
 
 from gosprl.report.charts import MOST_POINTS, bars, coverage, profile, spread, unique
+from gosprl.report.drawing import svg
 from gosprl.report.maps import Values, classes, heat
 from gosprl.report.places import Places
 
@@ -96,3 +99,10 @@ def test_points_that_are_no_grid_are_points():
     many = Places(rng.random(3000), np.zeros(3000), [], False)
     chart = heat(Values(np.ones(3000), np.zeros(3000, dtype=bool), str, "visits"), many)
     assert sum(square["n"] for square in rows_of(chart)) == 3000
+
+
+def test_coordinates_of_pictures_are_short_and_texts_are_as_they_are():
+    rows = [{"s": "3.14159265", "v": 1 / 3, "k": "n"}, {"s": "a", "v": 2 / 3, "k": "n"}]
+    drawn = svg(bars(rows, "n", "state").spec())
+    assert "3.14159265" in drawn
+    assert not re.search(r' d="[^"]*\.\d{3}', drawn)

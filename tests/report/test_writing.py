@@ -75,12 +75,14 @@ def test_results_with_almost_nothing_in_them():
     assert "asked-and-promised" in page_of(begun.result()).headings
 
 
-def test_a_thousand_states_take_two_megabytes_at_most(tmp_path):
+@pytest.mark.parametrize("steps", [4_000, None])
+def test_a_thousand_states_take_two_megabytes_at_most(steps, tmp_path):
+    """Also where most states are marked as missing."""
     from gosprl.envs import gridworld
 
-    result = gosprl.collect(gridworld.open_grid(25, 40), 1, strategy="random", seed=0)
+    result = gosprl.collect(gridworld.open_grid(25, 40), 1, strategy="random", seed=0, max_steps=steps)
     file = report(result, tmp_path / "grid.html")
-    assert result.states == 1000
+    assert (result.states, result.met) == (1000, steps is None)
     assert 1_000_000 < file.stat().st_size <= 2_000_000
 
 
