@@ -72,3 +72,4 @@ def _axes(left: "Axes", right: "Axes", comparison: "Comparison") -> None:
     left.set(xscale="log", xlabel="steps")
     right.set(xscale="log", xlabel="steps", ylim=(0, 1.05), yticks=np.linspace(0, 1, 5))
     plain_decades(left.xaxis)
+    plain_decades(right.xaxis)

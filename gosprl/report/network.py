@@ -39,10 +39,10 @@ def network(graph: Graph, name: Namer, said: list[str] | None = None) -> Chart:
         What the pointer shows of each line, at its head; None: lines have no heads.
     """
     x, y, aspect = _scales(graph)
-    bends = _bends(graph) if said is not None else np.zeros((len(graph.begin), 2))
-    layers = _lines(graph, x, y, bends)
+    bent = bends(graph) if said is not None else np.zeros((len(graph.begin), 2))
+    layers = _lines(graph, x, y, bent)
     if said is not None:
-        layers.append(_heads(graph, x, y, said, bends))
+        layers.append(_heads(graph, x, y, said, bent))
     layers.append(_points(graph, name, x, y))
     n = len(graph.x)
     drawn = f"{int(graph.members.sum()):,} states in {n:,} groups" if graph.grouped else f"{n:,} states"
@@ -105,31 +105,31 @@ def _present(graph: Graph) -> dict[str, str]:
     return {word: colour for kind, (word, colour) in KINDS.items() if kind in present}
 
 
-def _bends(graph: Graph) -> NDArray[np.float64]:
+def bends(graph: Graph) -> NDArray[np.float64]:
     """Return how far the middle of each line is moved [m, 2]: away from points that it would pass through."""
     points = np.stack([graph.x, graph.y], axis=1)
     begin, along = points[graph.begin], points[graph.end] - points[graph.begin]
     length = np.maximum(np.linalg.norm(along, axis=1), 1e-9)
     unit = along / length[:, None]
     aside = np.stack([-unit[:, 1], unit[:, 0]], axis=1)
-    bends = np.zeros_like(along)
+    moved = np.zeros_like(along)
     for i in range(len(begin)):
         seen = points - begin[i]
         far, off = seen @ unit[i], np.abs(seen @ aside[i])
         if ((off < NEAR) & (far > 2 * NEAR) & (far < length[i] - 2 * NEAR)).any():
             inwards = np.sign((points.mean(axis=0) - begin[i] - along[i] / 2) @ aside[i]) or 1.0
-            bends[i] = inwards * min(BEND, 0.2 * length[i]) * aside[i]
-    return bends
+            moved[i] = inwards * min(BEND, 0.2 * length[i]) * aside[i]
+    return moved
 
 
-def _on_line(graph: Graph, i: int, bend: NDArray[np.float64], t: Any) -> tuple[Any, Any]:
+def on_line(graph: Graph, i: int, bend: NDArray[np.float64], t: Any) -> tuple[Any, Any]:
     """Return the places at t in [0, 1] of line i, a parabola if it is bent."""
     rise = 4 * t * (1 - t)
     x, y = (each[graph.begin[i]] + t * (each[graph.end[i]] - each[graph.begin[i]]) for each in (graph.x, graph.y))
     return x + rise * bend[0], y + rise * bend[1]
 
 
-def _lines(graph: Graph, x: Json, y: Json, bends: NDArray[np.float64]) -> list[Json]:
+def _lines(graph: Graph, x: Json, y: Json, bent: NDArray[np.float64]) -> list[Json]:
     """Return the transitions as three paths, by how frequent they are: a mark for each would make the page heavy."""
     if not len(graph.begin):
         return []
@@ -138,7 +138,7 @@ def _lines(graph: Graph, x: Json, y: Json, bends: NDArray[np.float64]) -> list[J
     for k, width in ((2, 0.6), (1, 1.0), (0, 1.8)):
         points: list[Json] = []
         for i in np.flatnonzero(level == k).tolist():
-            across, down = _on_line(graph, i, bends[i], BENT if bends[i].any() else BENT[[0, -1]])
+            across, down = on_line(graph, i, bent[i], BENT if bent[i].any() else BENT[[0, -1]])
             points += [
                 {"x": round(a, 3), "y": round(d, 3)} for a, d in zip(across.tolist(), down.tolist(), strict=True)
             ]
@@ -149,11 +149,11 @@ def _lines(graph: Graph, x: Json, y: Json, bends: NDArray[np.float64]) -> list[J
     return layers
 
 
-def _heads(graph: Graph, x: Json, y: Json, said: list[str], bends: NDArray[np.float64]) -> Json:
+def _heads(graph: Graph, x: Json, y: Json, said: list[str], bent: NDArray[np.float64]) -> Json:
     """Return heads that show the direction of lines, and say what is known of them."""
     rows = []
     for i in range(len(graph.begin)):
-        across, down = _on_line(graph, i, bends[i], np.array([ALONG - 0.01, ALONG, ALONG + 0.01]))
+        across, down = on_line(graph, i, bent[i], np.array([ALONG - 0.01, ALONG, ALONG + 0.01]))
         turned = np.degrees(np.arctan2(down[2] - down[0], across[2] - across[0])) + 90
         at = {"x": round(float(across[1]), 4), "y": round(float(down[1]), 4), "d": round(float(turned), 1)}
         rows.append({**at, "n": int(graph.count[i]), "e": said[i]})

@@ -16,7 +16,7 @@ from gosprl.errors import InputError
 from gosprl.report.colours import EDGE, LIMIT, LINE, MISSING, POINT, WALL
 from gosprl.report.findings import Findings, of_result
 from gosprl.report.graph import graph_of
-from gosprl.report.network import KINDS
+from gosprl.report.network import BENT, KINDS, bends, on_line
 from gosprl.report.places import Places, places_of
 
 if TYPE_CHECKING:
@@ -232,12 +232,12 @@ def _graph(axes: "Axes", groups: dict[str, list[Result]], coordinates: Any) -> N
     graph = graph_of(*_only(groups, coordinates))
     if graph is None:
         raise InputError("source: expected a result with states, got one without")
-    points = np.stack([graph.x, graph.y], axis=1)
+    bent = bends(graph) if graph.has_arrows else np.zeros((len(graph.begin), 2))
+    lines = [np.stack(on_line(graph, i, bent[i], BENT), axis=1) for i in range(len(graph.begin))]
     widths = 0.4 + 1.6 * np.sqrt(graph.count / max(1, graph.count.max(initial=1)))
-    lines = np.stack([points[graph.begin], points[graph.end]], axis=1)
-    axes.add_collection(LineCollection(list(lines), colors=EDGE, linewidths=widths.tolist(), zorder=1))
+    axes.add_collection(LineCollection(lines, colors=EDGE, linewidths=widths.tolist(), zorder=1))
     kinds = np.array(graph.kind)
-    size = np.clip(graph.members * 20.0, 30, 300) if graph.grouped else np.full(len(points), 40.0)
+    size = np.clip(graph.members * 20.0, 30, 300) if graph.grouped else np.full(len(graph.x), 40.0)
     for kind, (label, colour) in KINDS.items():
         if (here := kinds == kind).any():
             axes.scatter(
