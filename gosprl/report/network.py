@@ -13,7 +13,7 @@ from gosprl.report.text import isolated, plural
 KINDS = {  # what is special about a point: (in words, colour)
     "start": ("start", START),
     "missing": ("samples missing", MISSING),
-    "some": ("of some states missing", SOME),
+    "some": ("missing in some states", SOME),
     "ending": ("an episode ended", ENDING),
     "unvisited": ("not visited", WALL),
     "": ("state", POINT),
