@@ -99,10 +99,10 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.forecast
 	$(BIN)/python -m evidence.picture
 
-reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs each, about an hour on two idle cores; docs/reproduction is a copy without the runs
+reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs each, about an hour on two idle cores; docs/reproduction is a copy of page, figures and means
 	$(BIN)/gosprl reproduce all --out reproduction
 	rm -rf docs/reproduction && mkdir docs/reproduction
-	tar -C reproduction --exclude=runs --exclude='*.json' -cf - . | tar -C docs/reproduction -xf -
+	cd reproduction && tar -cf - index.md */summary.csv */figure*.png | tar -C ../docs/reproduction -xf -
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

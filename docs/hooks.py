@@ -5,6 +5,8 @@
 - Pages are written to be read in the repository, too: links to results lead to the pages made of them here; links to
   other files outside of docs/ become their path. A target that does not exist is an error.
 - Formulas between dollars become MathML, which browsers show without a script.
+- What a page folds (`<details>`) is Markdown, as it is in the repository.
+- Pages of the theme get what its templates leave out: a name of the search, and no empty header cells.
 """
 
 import re
@@ -153,7 +155,8 @@ def option(parameter: Any) -> str:
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turn links out of docs/ into links to the pages made here, or into the path of a file of the repository."""
-    return LINK.sub(lambda match: _link(match, page), TABLE.sub(_table, markdown))
+    folded = markdown.replace("<details>", '<details markdown="1">')
+    return LINK.sub(lambda match: _link(match, page), TABLE.sub(_table, folded))
 
 
 def _table(match: re.Match[str]) -> str:
@@ -184,8 +187,15 @@ def _link(match: re.Match[str], page: Page) -> str:
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn formulas into MathML."""
-    return FORMULA.sub(_formula, html)
+    """Turn formulas into MathML, and header cells without a text into cells, which readers of screens expect."""
+    return FORMULA.sub(_formula, re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html))
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
+    """Name the dialog of the search, which the theme leaves without a name."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
 
 
 def _formula(match: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
 """The page of a reproduction: each claim of the paper with its verdict at each width of the sets, figures and tables.
 
 The page is `index.md`, and `index.html` made from it. Neither contains a date or anything about the machine, so the
-same runs give the same bytes. All verdicts are in one table at the top. Each experiment then has its figures, one for
-each width, side by side where there is room, and its tables and the numbers behind its verdicts, folded.
+same runs give the same bytes. All verdicts are in one folded table at the top, below their counts. Each experiment then
+has its figures, one for each width, side by side where there is room, and its tables and the numbers behind its
+verdicts, folded. The page needs only the figures as PNG and summary.csv, so that a copy can leave the rest out.
 """
 
 import html
@@ -21,6 +22,11 @@ TITLE = "The experiments of the paper, reproduced"
 FOLDED = 12  # a table with at least this many rows is shown folded
 STEPS = ("steps, mean (95 %)", "90 % quantile", "fluid limit", "mean / limit", "stopped")
 PICTURE_WIDTH = 480  # pixels of a figure in the Markdown page, so that two are side by side where there is room
+FILES = (
+    "Beside what this page shows, the command writes each figure as PDF (`NAME/figure.pdf`, `NAME/figure-fitted.pdf`) "
+    "and one row per run (`NAME/runs.csv`), NAME being the name of the experiment. The copy of this page in the "
+    "repository leaves them out; the command above makes them again."
+)
 Row = dict[str, str | float]
 
 
@@ -115,7 +121,9 @@ def markdown(reports: Sequence[Report], command: str) -> str:
     lines = [f"# {TITLE}", "", f"Made by `{command}` with gosprl {gosprl.__version__}.", *_settings(reports)]
     if any(report.quick for report in reports):
         lines += ["", "**A quick look**: few cases and short horizons. Verdicts are about these only."]
-    lines += ["", "## Verdicts", "", *_counts(reports), "", *_verdict_table(reports)]
+    claimed = sum(len(report.claims) for report in reports)
+    table = _folded(f"All {claimed} claims, with their verdicts", _verdict_table(reports))
+    lines += ["", "## Verdicts", "", *_counts(reports), "", *table]
     for report in reports:
         lines += ["", *_section(report)]
     return "\n".join(lines) + "\n"
@@ -143,6 +151,8 @@ def _settings(reports: Sequence[Report]) -> list[str]:
         f"percentile bootstrap, {stats.RESAMPLES} resamples. A claim is undecided where such an interval contains its "
         "threshold. The fluid limit is a lower bound on the expected steps of any algorithm. Thresholds were fixed "
         "before the runs were made, unless a claim says otherwise.",
+        "",
+        FILES,
     ]
 
 
@@ -188,8 +198,7 @@ def _section(report: Report) -> list[str]:
     lines = [
         *(f'<a id="{experiment.name}"></a>', "", f"## {experiment.title}", ""),
         *(f"{experiment.paper}; here `{experiment.name}`. {experiment.text}", "", *_pictures(experiment), ""),
-        *_summary_table(report),
-        "",
+        *(*_summary_table(report), "", f"The same with all digits: [summary.csv]({experiment.name}/summary.csv).", ""),
         *_folded(f"The {len(report.claims)} claims, with numbers", _claims(report)),
     ]
     if report.failed:
@@ -203,7 +212,7 @@ def _pictures(experiment: Experiment) -> list[str]:
     for width in experiment.widths:
         file, text = f"{experiment.name}/figure{width.suffix}", html.escape(f"{experiment.title}; {width.title}")
         lines.append(
-            f'<a href="{file}.pdf"><img src="{file}.png" width="{PICTURE_WIDTH}" alt="{text}" title="{text}"></a>'
+            f'<a href="{file}.png"><img src="{file}.png" width="{PICTURE_WIDTH}" alt="{text}" title="{text}"></a>'
         )
     return [*lines, "</p>"]
 
