@@ -1,10 +1,10 @@
-// Tables that are wider than the window scroll; with this, by the keyboard, too.
+// Tables, pictures and formulas that are wider than the window scroll; with this, by the keyboard, too.
+const WIDE = ".md-typeset__scrollwrap, .md-typeset p:has(> img[src$='.svg']), math[display=block]"
 const reach = () => {
-  for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset p:has(> img[src$='.svg']), math[display=block]"))
+  for (const box of document.querySelectorAll(WIDE))
     if (box.scrollWidth > box.clientWidth) {
       box.tabIndex = 0
-      box.setAttribute("role", "group")
-      box.setAttribute("aria-label", "scrolls sideways")
+      if (box.localName !== "math") box.setAttribute("role", "group")
     }
 }
 addEventListener("load", () => setTimeout(reach))

@@ -118,12 +118,12 @@ def write(out: Path, reports: list[Report], command: str) -> None:
 
 def markdown(reports: Sequence[Report], command: str) -> str:
     """Return the page as Markdown; `command` is what made it."""
-    lines = [f"# {TITLE}", "", f"Made by `{command}` with gosprl {gosprl.__version__}.", *_settings(reports)]
+    lines = [f"# {TITLE}", "", f"Made by `{command}` with gosprl {gosprl.__version__}."]
     if any(report.quick for report in reports):
         lines += ["", "**A quick look**: few cases and short horizons. Verdicts are about these only."]
     claimed = sum(len(report.claims) for report in reports)
     table = _folded(f"All {claimed} claims, with their verdicts", _verdict_table(reports))
-    lines += ["", "## Verdicts", "", *_counts(reports), "", *table]
+    lines += ["", "## Verdicts", "", *_counts(reports), "", *table, "", "## How to read this", *_settings(reports)]
     for report in reports:
         lines += ["", *_section(report)]
     return "\n".join(lines) + "\n"
