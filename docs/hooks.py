@@ -142,7 +142,7 @@ def option(parameter: Any) -> str:
         "required"
         if parameter.required
         else ""
-        if default in (None, False, ()) or callable(default)
+        if default is None or default is False or default == () or callable(default)  # 0 is a default, too
         else f"`{default}`"
     )
     if isinstance(getattr(parameter, "show_default", None), str):

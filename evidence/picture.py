@@ -33,34 +33,51 @@ FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)  # of a server outside: 
 
 
 def main():
-    verb.out = Console(record=True, width=84, force_terminal=True, color_system="truecolor")
-    typer.main.get_command(app).main(COMMAND, standalone_mode=False)
-    save(verb.out, PICTURE, "gosprl " + " ".join(COMMAND))
+    PICTURE.write_text(demonstration())
     for name in OBJECTIVES:
-        draw(name)
+        script = ROOT / "examples" / f"{name}.py"
+        printed = io.StringIO()
+        sys.argv = [str(script)]
+        with contextlib.redirect_stdout(printed):
+            runpy.run_path(str(script), run_name="__main__")
+        file_of(name).write_text(drawn(name, printed.getvalue()))
 
 
-def draw(name):
-    script = ROOT / "examples" / f"{name}.py"
-    printed = io.StringIO()
-    sys.argv = [str(script)]
-    with contextlib.redirect_stdout(printed):
-        runpy.run_path(str(script), run_name="__main__")
-    text = printed.getvalue().rstrip()
+def file_of(name):
+    """The picture of an example."""
+    return ROOT / "docs" / "pictures" / f"{name}.svg"
+
+
+def demonstration():
+    """The picture of the README."""
+    before = verb.out
+    verb.out = Console(
+        record=True, width=84, file=io.StringIO(), force_terminal=True, color_system="truecolor", legacy_windows=False
+    )
+    try:
+        typer.main.get_command(app).main(COMMAND, standalone_mode=False)
+        return svg(verb.out, "gosprl " + " ".join(COMMAND))
+    finally:
+        verb.out = before
+
+
+def drawn(name, printed):
+    """The picture of what an example prints."""
+    text = printed.rstrip()
     width = max(map(len, text.splitlines())) + 1
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(text, markup=False, highlight=False)
-    save(console, ROOT / "docs" / "pictures" / f"{name}.svg", f"python examples/{name}.py")
+    return svg(console, f"python examples/{name}.py")
 
 
-def save(console, file, title):
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(FONTS.sub("", console.export_svg(title=title)))
+def svg(console, title):
+    return FONTS.sub("", console.export_svg(title=title))
 
 
 def text_of(picture):
-    """The words that a picture shows, without those of its frame."""
-    body = re.sub(r"<(style|title)>.*?</\1>", "", picture.read_text(), flags=re.DOTALL)
+    """The words that a picture shows, from its file or its source."""
+    source = picture.read_text() if isinstance(picture, Path) else picture
+    body = re.sub(r"<(style|title)>.*?</\1>", "", source, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", " ", body)).replace("\xa0", " ").split()
 
 

@@ -7,10 +7,16 @@ or wait for somebody are listed in tests/data/long_commands.json with their last
 """
 
 import re
+import runpy
 import warnings
+from types import SimpleNamespace
 
 import pytest
-from documented import LONG, PAGES, ROOT, all_commands, blocks, commands, furnish, invoke, problem, run
+import stated
+from documented import COMMANDS, LONG, PAGES, ROOT, all_commands, blocks, commands, furnish, invoke, problem, run
+from mkdocs.exceptions import PluginError
+
+from evidence import picture
 
 RUN = [page for page in PAGES if any(language in ("python", "bash", "") for language, _ in blocks(page))]
 KEPT = {"exchange.md", "exchange_data.md"}  # they begin with a run that is there already
@@ -67,6 +73,59 @@ def test_every_command_is_run_or_listed_as_long():
 )
 def test_commands_that_do_not_exist_are_found_out(command, wrong):
     assert problem(command) == wrong
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if stated.STATED.search(page.read_text())], ids=name)
+def test_defaults_are_those_of_the_code(page):
+    assert stated.wrong_defaults(page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("<!-- default gosprl.probe.level = 0.02 -->\nAt level 0.02.", "the page says 0.02, the code 0.01"),
+        ("<!-- default gosprl.probe.level = 0.01 -->\nAt level 0.015.", "the words do not say 0.01"),
+        ("<!-- default gosprl.probe.levels = 0.01 -->\nAt level 0.01.", "is no argument"),
+        ("<!-- default gosprl.probe.max_steps = 100000 -->\nAfter 100,000 steps.", None),
+    ],
+)
+def test_defaults_that_have_changed_are_found_out(text, wrong):
+    found = stated.wrong_defaults(text)
+    assert found == [] if wrong is None else wrong in found[0]
+
+
+def test_every_verb_and_option_of_the_reference_has_the_default_of_the_code():
+    text = hooks().commands()
+    for verb, command in COMMANDS.items():
+        section = text.partition(f"\n## gosprl {verb}\n")[2].partition("\n## ")[0]
+        for each in command.params:
+            if each.param_type_name == "option" and not each.hidden:
+                assert f"`{each.opts[0]}`" in section, (verb, each.opts)
+                if isinstance(each.default, (int, float, str)) and not isinstance(each.default, bool):
+                    assert f"`{each.default}`" in section or isinstance(each.show_default, str), (verb, each.opts)
+
+
+def test_links_of_the_site_to_files_that_do_not_exist_are_errors():
+    page = SimpleNamespace(file=SimpleNamespace(abs_src_path=str(ROOT / "docs/faq.md"), src_uri="faq.md"))
+    made = hooks()
+    assert "`examples/README.md`" in made.on_page_markdown(
+        "[it](../examples/README.md)", page=page, config=None, files=None
+    )
+    with pytest.raises(PluginError, match="does not exist"):
+        made.on_page_markdown("[it](../examples/gone.md)", page=page, config=None, files=None)
+    with pytest.raises(PluginError, match="so many tables"):
+        made.on_page_markdown("<!-- table evidence/results/price.md 99 -->", page=page, config=None, files=None)
+
+
+def hooks():
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs/hooks.py")))
+
+
+def test_the_demonstration_shows_what_the_command_prints():
+    shown = picture.text_of(picture.PICTURE)
+    assert shown == picture.text_of(picture.demonstration())
+    other = picture.demonstration().replace("3,309", "3,308")
+    assert picture.text_of(other) != shown
 
 
 def test_links_between_pages_lead_somewhere():

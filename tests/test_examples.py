@@ -14,6 +14,7 @@ import warmed
 from gymnasium.utils import env_checker
 from notices import without_notice
 
+from evidence import picture
 from gosprl.strategies import STRATEGIES
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -345,6 +346,14 @@ def test_example(name, capsys, monkeypatch):
     assert without_notice(printed.err) == ""
     assert all(line == line.rstrip() and len(line) <= 120 for line in printed.out.splitlines())
     CHECKS[name](printed.out)
+    if name in picture.OBJECTIVES:  # which its page shows
+        assert picture.text_of(picture.file_of(name)) == picture.text_of(picture.drawn(name, printed.out))
+
+
+def test_pictures_of_something_else_are_found_out():
+    older = picture.drawn("best_state", "steps   2,577")
+    assert picture.text_of(older) != picture.text_of(picture.drawn("best_state", "steps   2,578"))
+    assert {file.stem for file in picture.file_of("").parent.glob("*.svg")} == set(picture.OBJECTIVES)
 
 
 def test_as_a_command_with_another_seed():

@@ -7,6 +7,7 @@ lines, below a comment that names its source:
     <!-- rows of evidence/results/samples.md -->  each row of the table is a row there, with some of its columns
     <!-- from evidence/results/samples.md -->     each number stands in this file, if need be rounded, or as a share
     <!-- set: why -->                             numbers that were chosen, not measured: settings, limits, thresholds
+    <!-- default gosprl.probe.level = 0.01 -->    a default of the code: tests/stated.py
 
 `from` looks single numbers up, so it finds most wrong ones, not all. Files are separated by blanks. Tables
 that the site inserts (`<!-- table ... -->`) have no numbers of their own.
@@ -20,7 +21,7 @@ APART = ("docs/reproduction/", "docs/theory/")  # made whole by a command; mathe
 LEFT_OUT = re.compile(r"```.*?```|``.*?``|`[^`]*`|\$[^$]+\$|\]\([^)]*\)|https?://\S+", re.DOTALL)
 UNIT = r"(?:%|times|seconds?|minutes?|ms|us|s|MB|GB)(?!\w)"
 MEASURED = re.compile(rf"(?<![\w.])(?<!Python )(\d+\.\d+|\d{{1,3}}(?:,\d{{3}})+|\d+(?= ?{UNIT}))(?![\w.]*\d)")
-SOURCE = re.compile(r"<!-- (rows of|from|set:) (.*?) -->")
+SOURCE = re.compile(r"<!-- (rows of|from|set:|default) (.*?) -->")
 
 
 def pages():
@@ -38,7 +39,7 @@ def untraced(text):
         numbers = [match[1] for match in MEASURED.finditer(words)]
         if source is None:
             wrong += [f"{number}: no source in {words.strip()[:60]!r}" for number in numbers]
-        elif source[1] != "set:":
+        elif source[1] not in ("set:", "default"):
             wrong += _missing(part, numbers, source[1], source[2].split())
     return wrong
 
