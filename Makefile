@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test ray browser lint bench evidence reproduce clean
+.PHONY: help setup demo docs test ray browser lint bench evidence reproduce release clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -66,6 +66,7 @@ bench: $(READY)  ## speed and memory, side by side with other solvers, and growt
 	$(BIN)/python benchmarks/before.py
 	$(BIN)/python benchmarks/distances.py
 	$(BIN)/python benchmarks/applications.py
+	$(BIN)/python benchmarks/newcomer.py
 
 evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coverage
@@ -103,6 +104,10 @@ reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs e
 	$(BIN)/gosprl reproduce all --out reproduction
 	rm -rf docs/reproduction && mkdir docs/reproduction
 	cd reproduction && tar -cf - index.md */summary.csv */figure*.png | tar -C ../docs/reproduction -xf -
+
+release: $(READY)  ## build the wheel and the source distribution, check them, install and run both elsewhere; uploads nothing
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	$(BIN)/python tools/release.py
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
