@@ -11,6 +11,7 @@ import runpy
 import warnings
 from types import SimpleNamespace
 
+import markdown
 import pytest
 import stated
 from documented import COMMANDS, LONG, PAGES, ROOT, all_commands, blocks, commands, furnish, invoke, problem, run
@@ -115,6 +116,14 @@ def test_links_of_the_site_to_files_that_do_not_exist_are_errors():
         made.on_page_markdown("[it](../examples/gone.md)", page=page, config=None, files=None)
     with pytest.raises(PluginError, match="so many tables"):
         made.on_page_markdown("<!-- table evidence/results/price.md 99 -->", page=page, config=None, files=None)
+
+
+def test_what_a_page_folds_is_markdown_on_the_site():
+    page = SimpleNamespace(file=SimpleNamespace(abs_src_path=str(ROOT / "docs/faq.md"), src_uri="faq.md"))
+    text = hooks().on_page_markdown(
+        "<details>\n<summary>x</summary>\n\n| a |\n|---|\n\n</details>", page=page, config=None, files=None
+    )
+    assert markdown.markdown(text, extensions=["tables", "md_in_html"]).count("<table>") == 1
 
 
 def hooks():
