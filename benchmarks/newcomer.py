@@ -68,12 +68,13 @@ def main():
         folder = Path(place)
         seconds = walk(given.wheel.resolve() if given.wheel else built(folder), folder)
     total = sum(wall for wall, _ in seconds)
+    verdict = "kept" if total <= LIMIT else "exceeded"
     busy = os.getloadavg()[2] / (os.cpu_count() or 1)
     lines = [
         "# A newcomer's path: from installing to the first report",
         "",
         "`python benchmarks/newcomer.py`, in an empty environment: neither cached packages nor compiled kernels. "
-        f"In all {total:.1f} s; the limit of {LIMIT:.0f} s is {'kept' if total <= LIMIT else 'exceeded'}. Load of the machine over 15 minutes: "
+        f"In all {total:.1f} s; the limit of {LIMIT:.0f} s is {verdict}. Load of the machine over 15 minutes: "
         f"{busy:.1f} programs per core.",
         "",
         *header("command", "what it is", "seconds", "seconds of CPU"),
