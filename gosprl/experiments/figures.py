@@ -84,12 +84,21 @@ def titled(figure: "Figure", title: str) -> "Figure":
     return figure
 
 
-def image(figure: "Figure", kind: str) -> bytes:
-    """Return a figure as a PNG, PDF or SVG file without a date, so that the same runs give the same bytes."""
+def image(figure: "Figure", kind: str, shows: str = "") -> bytes:
+    """Return a figure as a PNG, PDF or SVG file without a date, so that the same runs give the same bytes.
+
+    Parameters
+    ----------
+    shows
+        What a PNG shows, as text within the file: whether it is up to date can be told from it.
+    """
     omitted = {"png": ["Software"], "pdf": ["CreationDate", "Creator", "Producer"], "svg": ["Date", "Creator"]}[kind]
+    said: dict[str, str | None] = dict.fromkeys(omitted)
+    if shows and kind == "png":
+        said["Shows"] = shows
     file = io.BytesIO()
     with style():
-        figure.savefig(file, format=kind, metadata=dict.fromkeys(omitted))
+        figure.savefig(file, format=kind, metadata=said)
     return file.getvalue()
 
 

@@ -1,5 +1,6 @@
 """`reproduce`: make the runs of experiments that are not stored yet, then figures, tables and the page."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -203,10 +204,11 @@ def _analyse(report: "Report", out: Path) -> None:
     if not any(results.values()):
         raise InputError("there is no run to draw")
     figures = [titled(experiment.draw(experiment, report.at(width)), width.title) for width in experiment.widths]
-    rows, _ = summary(report), report.claims
+    means, _ = store.as_csv(summary(report)), report.claims
+    shows = f"summary.csv, SHA-256 {hashlib.sha256(means).hexdigest()}"
     for width, figure in zip(experiment.widths, figures, strict=True):
         for kind in ("png", "pdf"):
-            store.write(folder / f"figure{width.suffix}.{kind}", image(figure, kind))
-    store.write_csv(folder / "summary.csv", rows)
+            store.write(folder / f"figure{width.suffix}.{kind}", image(figure, kind, shows))
+    store.write(folder / "summary.csv", means)
     store.write_csv(folder / "runs.csv", store.run_rows(results))
     store.save_drawn(out, experiment.name, report.runs, report.failed)

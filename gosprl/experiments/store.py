@@ -129,12 +129,17 @@ def run_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def write_csv(file: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows as CSV; an entry that a row does not have is empty."""
+    """Write rows as CSV."""
+    write(file, as_csv(rows))
+
+
+def as_csv(rows: Sequence[dict[str, Any]]) -> bytes:
+    """Return rows as CSV; an entry that a row does not have is empty."""
     text = io.StringIO()
     table = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
-    write(file, text.getvalue().encode())
+    return text.getvalue().encode()
 
 
 def write(file: Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """The sweeps are complete: their domains, algorithms and cases exist."""
 
 import csv
+import hashlib
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gosprl.experiments.algorithms import ALGORITHMS, FITTED, STATED
 from gosprl.experiments.catalogue import EXPERIMENTS
@@ -102,6 +104,24 @@ def test_the_committed_reproduction_is_of_these_sweeps(experiment):
     assert made == Counter((case.title, label, seeds) for case in experiment.cases for label in labels)
     kept = {path.name for path in (REPRODUCTION / experiment.name).iterdir()}
     assert kept == {"figure.png", "figure-fitted.png", "summary.csv"}  # `reproduce` makes the others
+
+
+def out_of_date(folder):
+    """The pictures in a folder that show other numbers than its table has."""
+    digest = hashlib.sha256((folder / "summary.csv").read_bytes()).hexdigest()
+    return [
+        picture.name for picture in folder.glob("*.png") if digest not in Image.open(picture).text.get("Shows", "")
+    ]
+
+
+@EACH
+def test_figures_show_the_committed_numbers(experiment, tmp_path):
+    folder = REPRODUCTION / experiment.name
+    assert out_of_date(folder) == []
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "summary.csv").write_bytes((folder / "summary.csv").read_bytes() + b"\n")
+    assert sorted(out_of_date(tmp_path)) == ["figure-fitted.png", "figure.png"]
 
 
 def test_the_summary_counts_the_verdicts_of_the_committed_page():
