@@ -109,9 +109,7 @@ def test_the_committed_reproduction_is_of_these_sweeps(experiment):
 def out_of_date(folder):
     """The pictures in a folder that show other numbers than its table has."""
     digest = hashlib.sha256((folder / "summary.csv").read_bytes()).hexdigest()
-    return [
-        picture.name for picture in folder.glob("*.png") if digest not in Image.open(picture).text.get("Shows", "")
-    ]
+    return [picture.name for picture in folder.glob("*.png") if digest not in Image.open(picture).text.get("Shows", "")]
 
 
 @EACH
