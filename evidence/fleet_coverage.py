@@ -70,8 +70,8 @@ class Watch(FleetRecord):
     failed = False  # the sets of committed samples
     failed_returned = False  # those of all samples that returned, in the order of their return
 
-    def _note(self, row, s_next, reward):
-        super()._note(row, s_next, reward)
+    def note(self, row, s_next, reward):
+        super().note(row, s_next, reward)
         self.look_at(row)
 
     def give_up(self, sample, how):

@@ -155,10 +155,7 @@ class Need:
     def update(self) -> bool:
         """Let the requirement look at the counts; whether the number of unmet states may be another."""
         first, before, model = self._mark < 0, self.unmet_states, self._model
-        rows = model.changed(max(0, self._mark))
-        if len(self.requirement.pair) < len(model.rows):  # it is about the states known beforehand only
-            rows = rows[rows < len(model.known_rows)]
-        answer = self.requirement.update(model, rows)
+        answer = self.requirement.update(model, self._changed_rows())
         self._mark = model.mark()
         changed = checked_rows(self.requirement, answer, len(model.rows))
         if first or changed is None:
@@ -168,6 +165,14 @@ class Need:
         else:
             return False
         return first or before != self.unmet_states
+
+    def _changed_rows(self) -> NDArray[np.int64]:
+        """Return the rows whose counts changed since the last update, of those that the requirement is about."""
+        model = self._model
+        rows = model.changed(max(0, self._mark))
+        if len(self.requirement.pair) < len(model.rows):  # it is about the states known beforehand only
+            rows = rows[rows < len(model.known_rows)]
+        return rows
 
     def waive(self, states: Mapping[int, str]) -> None:
         """Ask nothing of these states any more, for the reasons given; `asked` and `unmet` still list them."""

@@ -77,7 +77,9 @@ class Record:
         self.steps, self.resets = 0, 0  # resets after the first, which begins the run
         self.quits = 0  # resets that were chosen
         self.curve: list[tuple[int, float]] = []  # (step, proportion of states met) at each change
-        self._pending: list[tuple[int, int, float, int]] = []  # (row, s_next, reward, step) not yet counted
+        self._noted = 0  # transitions that are not counted yet: row, next state, reward and step of each
+        self._noted_rows, self._noted_steps = np.zeros((2, BUFFER), dtype=np.int64)
+        self._noted_next, self._noted_rewards = np.zeros(BUFFER, dtype=np.int32), np.zeros(BUFFER)
         self._fresh: dict[int, int] = {}  # how many of them by row
         self._used = model.states.used
         self.looked_for = False  # whether something was discovered since the last update, and that is needed
@@ -231,7 +233,7 @@ class Record:
     def pass_by(self, row: int, s_next: int, reward: float = 0.0) -> None:
         """Write a transition that is no step: to the reset, or from there; or one whose step is written already."""
         self.model.check(row, s_next)
-        self._note(row, s_next, reward)
+        self.note(row, s_next, reward)
 
     def _make_room(self, actions: Sequence[int] | None, row: int = 0) -> int:
         """Have rows for these actions, where their number is not known; return the number that `row` has then."""
@@ -290,15 +292,18 @@ class Record:
         if self.journal is not None:
             self.journal.step(row, s_next, reward, flags)
         self.steps += 1
-        self._note(row, s_next, reward)
+        self.note(row, s_next, reward)
         if reward > self.threshold and self.found is None:
             self.find(row, s_next, reward)
 
-    def _note(self, row: int, s_next: int, reward: float) -> None:
-        pending, fresh = self._pending, self._fresh
-        pending.append((row, s_next, reward, self.steps))
+    def note(self, row: int, s_next: int, reward: float) -> None:
+        """Take in a transition that was checked, to be counted later."""
+        i, fresh = self._noted, self._fresh
+        self._noted_rows[i], self._noted_next[i] = row, s_next
+        self._noted_rewards[i], self._noted_steps[i] = reward, self.steps
+        self._noted = i + 1
         fresh[row] = fresh.get(row, 0) + 1
-        if len(pending) >= BUFFER:
+        if i + 1 == BUFFER:
             self.flush()
 
     def know_what_is_met(self) -> None:
@@ -307,12 +312,11 @@ class Record:
 
     def flush(self) -> None:
         """Count what was noted."""
-        if not self._pending:
-            return
-        rows, s_next, rewards, steps = (np.array(part) for part in zip(*self._pending, strict=True))
-        self._pending.clear()
-        self._fresh.clear()
-        self._count(rows, s_next.astype(np.int32), rewards.astype(float), steps)
+        n = self._noted
+        if n:
+            self._noted = 0
+            self._fresh.clear()
+            self._count(self._noted_rows[:n], self._noted_next[:n], self._noted_rewards[:n], self._noted_steps[:n])
 
     def recount(
         self,

@@ -9,12 +9,11 @@ cover only the surroundings of one walker. An attempt of another walker ends
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 from gosprl.collecting.engine import Engine
 from gosprl.guarantee import Guarantee
-from gosprl.strategies.base import UNLIMITED, Planner
+from gosprl.strategies.base import UNLIMITED, Attempt, Planner
 
 NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
 ASSUMED = {
@@ -86,7 +85,8 @@ class Sharing:
             self.end_attempts(engine)
         if len(self._walks) > 1:  # the next plan may overwrite these arrays
             attempt = engine.attempt
-            engine.attempt = replace(attempt, policy=attempt.policy.copy(), limit=attempt.limit.copy())
+            policy, limit = attempt.policy.copy(), attempt.limit.copy()
+            engine.attempt = Attempt(policy, attempt.goals, limit, attempt.horizon, attempt.sample)
 
     @property
     def left(self) -> int:

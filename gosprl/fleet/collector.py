@@ -9,6 +9,7 @@ All walkers share the planner (`gosprl.collecting.sharing`), and what it plans f
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -277,7 +278,11 @@ class FleetCollector(Collector):
 
     def _overdue_at(self) -> float:
         """Return the time at which the next sample is late, or the next walker hangs; inf: never."""
-        return min(self._late_at(False), self._late_at(True), self._hanging_at())
+        at_end, overdue_at = self._others_idle(), math.inf
+        for of_reset, waited in enumerate(self._waited):
+            if waited:
+                overdue_at = min(overdue_at, self._late_at(bool(of_reset), at_end))
+        return min(overdue_at, self._hanging_at()) if self._late else overdue_at
 
     def _take_overdue(self, executor: Executor, now: float, last: int) -> None:
         """Wait no longer for what is late, and replace walkers that hang."""
@@ -287,10 +292,10 @@ class FleetCollector(Collector):
             executor.dismiss(walk.walker)
             self._take(Lost(walk.walker, "it hangs"), executor, last)
 
-    def _late_at(self, of_reset: bool) -> float:
+    def _late_at(self, of_reset: bool, at_end: bool) -> float:
         """Return the time at which the oldest order that is waited for will be late; inf: never, or there is none."""
         for oldest in self._waited[of_reset].values():
-            return oldest.since + self._lateness.limit(of_reset=of_reset, at_end=self._others_idle())
+            return oldest.since + self._lateness.limit(of_reset=of_reset, at_end=at_end)
         return math.inf
 
     def _others_idle(self) -> bool:
@@ -326,10 +331,15 @@ class FleetCollector(Collector):
 
     def _take(self, event: Taken, executor: Executor, last: int) -> None:
         self._taken += 1
-        journal = self._journal
         if isinstance(event, Report):
             self._take_report(event, executor)
-        elif isinstance(event, Joined):
+        else:
+            self._take_other(event)
+        self._send_orders(executor, last)
+
+    def _take_other(self, event: Joined | Lost | Late | Stopped) -> None:
+        journal = self._journal
+        if isinstance(event, Joined):
             self.joined += 1
             if journal is not None:
                 journal.joined(event.walker)
@@ -345,7 +355,6 @@ class FleetCollector(Collector):
             self._killed = event.killed
             if journal is not None:
                 journal.stopped()
-        self._send_orders(executor, last)
 
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""
@@ -410,8 +419,8 @@ class FleetCollector(Collector):
         following = next_of_lease(order, report)
         walk.order, self.engine = None, walk.engine
         self._waited[order.action == RESET].pop(order.number, None)
-        if self._journal is not None:
-            self._journal.answer(order, LATE if walk.is_late else 0)
+        if (journal := self._journal) is not None:
+            journal.answer(order, LATE if walk.is_late else 0)
         if walk.is_late:
             self._report_late(walk, report, key)
         elif order.action == RESET:
@@ -420,7 +429,8 @@ class FleetCollector(Collector):
             self._report_step(walk, report, key)
         walk.sample = None
         if following is None:
-            self._reserve(walk, 0)
+            if walk.leased:
+                self._reserve(walk, 0)
             self._idle[walk.walker] = walk
         else:
             self._issue_next(walk, following, executor)
@@ -483,7 +493,7 @@ class FleetCollector(Collector):
     def _next_late(self, now: float) -> Walk | None:
         """Return a walker whose answer takes too long; None if there is none."""
         for of_reset in (False, True):
-            if self._late_at(of_reset) <= now:
+            if self._late_at(of_reset, self._others_idle()) <= now:
                 return next(iter(self._waited[of_reset].values()))
         return None
 
@@ -521,8 +531,7 @@ class FleetCollector(Collector):
         while True:
             for walk in self._without_order():
                 self._order(walk, executor, last)
-            report = self._next_early()
-            if report is None:
+            if self._depth is None or (report := self._next_early()) is None:
                 return
             self._take_report(report, executor)
 
@@ -559,8 +568,10 @@ class FleetCollector(Collector):
 
     def _issue_next(self, walk: Walk, following: Order, executor: Executor) -> None:
         """Issue the step that a walker makes by itself."""
-        assert walk.engine.state is not None
-        row = int(self._model.rows.index(walk.engine.state, following.action))
+        s, rows = walk.engine.state, self._model.rows
+        assert s is not None
+        # `Rows.index` checks arrays of pairs, which takes longer than all the rest of this method
+        row = bisect_left(rows.action, following.action, int(rows.ptr[s]), int(rows.ptr[s + 1]))
         order = following._replace(number=self._issued)
         self.record.leased -= 1
         walk.leased -= 1
@@ -600,28 +611,28 @@ class FleetCollector(Collector):
         self._issued += 1
         walk.sample, settled = None, False
         if row >= 0:
-            walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
-            walk.sample, settled = self.record.issue(walk.order.number, row)
+            if self._thrift is not None:
+                walk.on_trip = not self.record.need.unmet_items[self._model.rows.state[row]]
+            walk.sample, settled = self.record.issue(order.number, row)
         self._attempts.issued(walk.engine, is_step=action != RESET and not reserved, settled=settled)
         walk.since = executor.now()
-        if self._journal is not None:
-            self._journal.issue(walk.order)
-        self._waited[action == RESET][walk.order.number] = walk
+        if (journal := self._journal) is not None:
+            journal.issue(order)
+        self._waited[action == RESET][order.number] = walk
 
     def _next_action(self, walk: Walk, last: int) -> tuple[int | None, int]:
         """Return (the action that a walker takes next, the row that it samples); None: nothing, for now."""
         engine, record, model = walk.engine, self.record, self._model
-        reset_row = int(model.rows.ptr[model.states.reset]) if model.states.reset >= 0 else -1
         if engine.state is None:
             goes_on = walk.cut_off or self._start is None or not self._stops(last)
-            return (RESET, reset_row) if goes_on else (None, -1)
+            return (RESET, self._reset_row()) if goes_on else (None, -1)
         self.engine = engine
         while not self._stops(last) and not (record.need.met and self._in_flight()) and not self._waits(walk):
             self._attempts.end_if_used_up(engine)
             if engine.attempt is None and not self._new_attempt():
                 continue
             if engine.at_reset:
-                return RESET, reset_row
+                return RESET, self._reset_row()
             row = engine.choose()
             if row < 0:
                 continue
@@ -630,8 +641,13 @@ class FleetCollector(Collector):
                 continue
             return int(model.rows.action[row]), row
         if engine.attempt is not None and engine.at_reset:  # a reset is no step: it still belongs to the attempt
-            return RESET, reset_row
+            return RESET, self._reset_row()
         return None, -1
+
+    def _reset_row(self) -> int:
+        """Return the row that a reset samples; -1 if it is no sample."""
+        reset = self._model.states.reset
+        return int(self._model.rows.ptr[reset]) if reset >= 0 else -1
 
     def _waits(self, walk: Walk) -> bool:
         """Whether a walker stays where it is: another one gets to what is missing, and this one does not, or later."""

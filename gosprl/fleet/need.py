@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.need import Need
 from gosprl.collecting.record import Record
-from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.requirements import NO_ROWS, Requirement
 from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
 from gosprl.model.empirical import EmpiricalModel
 
@@ -194,6 +194,10 @@ class FleetNeed(Need):
             before = int(ledger.unmet_items[s])
             ledger.unmet_items[s] = before + items
             ledger.totals[UNMET_STATES] += int(before + items > 0) - int(before > 0)
+
+    def _changed_rows(self) -> NDArray[np.int64]:
+        """Return none: the requirement looks at the committed samples, whose need knows which rows changed."""
+        return NO_ROWS
 
     def _recount(self, states: NDArray[np.int64]) -> None:
         self._flush()  # what is not counted yet has been taken into account here

@@ -180,18 +180,19 @@ class FleetRecord(Record):
             self.counts.fill(row, place, outcome.s_next)
         return 0
 
-    def _note(self, row: int, s_next: int, reward: float) -> None:
+    def note(self, row: int, s_next: int, reward: float) -> None:
+        """Take in the outcome of the sample that is returning, or a transition that was never issued."""
         sample, self.returning = self.returning, None
         if sample is None or self.model.certain[row]:
             self.need.land(row, self.visits(row), s_next, was_in_flight=False)
-            super()._note(row, s_next, reward)
+            super().note(row, s_next, reward)
             self._count_committed(row, s_next, reward)
             self.returning = sample
             return
         landed = not sample.is_unknown
         self.in_flight -= sample.is_step and landed
         self.need.land(row, self.visits(row), s_next, landed)
-        super()._note(row, s_next, reward)
+        super().note(row, s_next, reward)
         sample.outcome, sample.is_unknown = Result(s_next, reward), False
         if sample.place:
             self._count_committed(row, s_next, reward)
@@ -230,7 +231,7 @@ class FleetRecord(Record):
 
     def _count_committed(self, row: int, s_next: int, reward: float) -> None:
         self.committed.steps = self.steps
-        self.committed.pass_by(row, s_next, reward)
+        self.committed.note(row, s_next, reward)
         if self.counts.unknown[row]:
             self.committed.flush()
             self.counts.mark_first(row, s_next)

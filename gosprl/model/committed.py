@@ -7,6 +7,7 @@ order whose outcome is not known (its walker is lost, or late) is *unknown*: set
 The model shares states and rows with the model of everything that was returned, and has counts of its own.
 """
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from numpy.typing import NDArray
 from gosprl.errors import GosprlError
 from gosprl.model import pool
 from gosprl.model.empirical import EmpiricalModel
+
+
+def _of_returned(name: str) -> Any:
+    """Return a property for what is read before every attempt; `__getattr__` takes ten times as long."""
+    return property(attrgetter(f"_returned.{name}"))
 
 
 class CommittedModel(EmpiricalModel):
@@ -32,6 +38,9 @@ class CommittedModel(EmpiricalModel):
     unknown_until
         [R] the last place that ever was unknown, from 1; 0: none was.
     """
+
+    rows, states, resets, restarts = map(_of_returned, ("rows", "states", "resets", "restarts"))
+    enabled, aliased, discovered = map(_of_returned, ("enabled", "aliased", "discovered"))
 
     def __init__(self, returned: EmpiricalModel) -> None:
         self._returned = returned
