@@ -45,6 +45,15 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return kernel
 
 
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function into those that call it, for what is called at every step.
+
+    A call hands over every array of a named tuple with a reference of its own. Counting takes a tenth of the time if
+    there is no call.
+    """
+    return jit(function, forceinline=True)
+
+
 class _Cache:
     """Wraps numba's cache of a kernel (or its null cache): announces compilations, and turns errors into warnings."""
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl._kernels._jit import jit
+from gosprl._kernels._jit import inlined, jit
 from gosprl._kernels.constants import COUNTED, FIRST_CAPACITY, FOREIGN, NO_ROOM
 
 UPDATES, USED, NEWEST, CLOSED = range(4)  # in `Counts.scalars`
@@ -38,7 +38,7 @@ class Counts(NamedTuple):
         return int(self.scalars[UPDATES])
 
 
-@jit
+@inlined
 def touch(counts, row):
     """Move `row` to the end of the list of changes, with the next update number."""
     scalars = counts.scalars
@@ -58,7 +58,7 @@ def touch(counts, row):
     counts.time[row] = scalars[UPDATES]
 
 
-@jit
+@inlined
 def slot_of(counts, row, s_next):
     """Return the slot of a successor, new if it has none. NO_ROOM: the pool is full; FOREIGN: it is no candidate.
 
@@ -89,7 +89,7 @@ def slot_of(counts, row, s_next):
     return j
 
 
-@jit
+@inlined
 def record(counts, row, s_next, reward):
     """Count one transition. Returns COUNTED; or NO_ROOM or FOREIGN, without any change."""
     j = slot_of(counts, row, s_next)

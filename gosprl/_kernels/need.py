@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl._kernels._jit import jit
+from gosprl._kernels._jit import inlined, jit
 from gosprl._kernels.constants import COUNTED
 from gosprl._kernels.counts import record
 from gosprl.collecting.rules import COLLECTED, MISSING, UNMET_STATES, VERSION
@@ -48,7 +48,7 @@ def recount(ledger, row_ptr, visits, states):
     totals[VERSION] += another
 
 
-@jit
+@inlined
 def note(counts, ledger, row, s_next, reward):
     """Count one transition in `counts` and `ledger`. Returns COUNTED; or why it was not counted, without any change."""
     outcome = record(counts, row, s_next, reward)
