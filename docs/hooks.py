@@ -6,7 +6,8 @@
   other files outside of docs/ become their path. A target that does not exist is an error.
 - Formulas between dollars become MathML, which browsers show without a script.
 - What a page folds (`<details>`) is Markdown, as it is in the repository.
-- Pages of the theme get what its templates leave out: a name of the search, and no empty header cells.
+- Pages of the theme get what its templates leave out: a name of the search, and no empty header cells; its search is
+  mended.
 """
 
 import re
@@ -25,6 +26,8 @@ ROOT = Path(__file__).parents[1]
 KINDS = {"evidence": "Evidence", "benchmarks": "Benchmarks"}
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 TABLE = re.compile(r"<!-- table (\S+) (\d+) -->")
+NAMED = "e=e+s+o.id"  # of a part of lunr's index
+MACHINE = re.compile(r"^.*?([^,;\n]+), Linux, Python", re.MULTILINE)  # in the last line of a result that has times
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -61,9 +64,9 @@ def result(path: Path) -> str:
 def origin(path: Path) -> str:
     """Return a box that says what made a result, when, and on which machine."""
     date = changed(path)
-    machine = re.search(r"^(?:CPU times|Times|Wall).*?, (.*?), Linux, Python.*$", path.read_text(), re.MULTILINE)
+    machine = machine_of(path)
     where = (
-        f"Machine: {machine[1]}."
+        f"Machine: {machine}."
         if machine
         else "Steps and shares follow from the seeds, whatever the machine; times do not."
     )
@@ -79,6 +82,12 @@ def command(path: Path) -> str:
         return stated[1]
     name, large, _ = path.stem.partition("_large")
     return f"python benchmarks/{name}.py" + (" --large" if large else "")
+
+
+def machine_of(path: Path) -> str | None:
+    """Return the machine that a result names; None if it names none."""
+    found = MACHINE.search(path.read_text())
+    return found and found[1].strip()
 
 
 def changed(path: Path) -> str:
@@ -160,12 +169,14 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def _table(match: re.Match[str]) -> str:
-    """Return the n-th table of a committed result, with the file, the command and the date it comes from."""
+    """Return the n-th table of a committed result, with the command, the date and, of times, the machine."""
     path = ROOT / match[1]
     tables = re.findall(r"(?:^\|.*\n)+", path.read_text(), re.MULTILINE) if path.exists() else []
     if not 1 <= int(match[2]) <= len(tables):
         raise PluginError(f"{match[0]}: expected a committed result with so many tables; {match[1]} has {len(tables)}")
-    return f"{tables[int(match[2]) - 1]}\n<small>`{command(path)}`, committed {changed(path)}</small>\n"
+    machine = machine_of(path)
+    origin = f"`{command(path)}`, committed {changed(path)}{f', {machine}' if machine else ''}"
+    return f"{tables[int(match[2]) - 1]}\n<small>{origin}</small>\n"
 
 
 def _link(match: re.Match[str], page: Page) -> str:
@@ -196,6 +207,19 @@ def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
     return output.replace(
         'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
     )
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Mend the index of the search, which takes two parts of it for one where their names run together.
+
+    lunr names a part by letters and numbers without anything between, so that words with digits, of which results have
+    many, can be mistaken for others; searching for some letters then fails. A comma tells them apart.
+    """
+    for path in Path(config.site_dir).glob("assets/javascripts/workers/search.*.min.js"):
+        text = path.read_text("utf-8")
+        if NAMED not in text:
+            raise PluginError(f"{path.name}: expected lunr's {NAMED}; see whether it is still needed to mend it")
+        path.write_text(text.replace(NAMED, f'{NAMED}+","'), "utf-8")
 
 
 def _formula(match: re.Match[str]) -> str:

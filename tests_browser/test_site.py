@@ -129,6 +129,20 @@ def test_search_finds_the_questions(site, server, look, where):
     assert [url for url in seen.requests if not url.startswith((server, "file:", "data:", "blob:"))] == []
 
 
+def test_search_finds_something_for_every_letter(site, look):
+    """An index with parts that are mistaken for each other fails for the letters that lead to them."""
+    seen = look(site / "index.html")
+    box = seen.page.locator("input.md-search__input")
+    box.click()
+    meta = "document.querySelector('.md-search-result__meta').innerText"
+    for letter in "abcdefghijklmnopqrstuvwxyz0123456789":
+        box.press_sequentially(letter)
+        seen.page.wait_for_function(f"() => /^\\d.* matching/.test({meta})")
+        box.press("Backspace")
+        seen.page.wait_for_function(f"() => !/matching/.test({meta})")
+    assert seen.complaints == []
+
+
 def test_what_is_folded_unfolds_and_has_its_table(site, look):
     seen = look(site / "reproduction/index.html", PHONE)
     verdicts = seen.page.locator("details").first
