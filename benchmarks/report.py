@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import platform
 import resource
 import subprocess
@@ -78,7 +79,8 @@ def write(name, lines, *, quick=False, packages=(), times="CPU times of one core
     """Print the lines, and write them to results/NAME.md, together with machine and versions."""
     packages = ("gosprl", "numpy", "scipy", "numba", *packages)
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
-    machine = f"{times}, {_processor()}, {platform.system()}, Python {platform.python_version()}"
+    processor = f"{_processor()} ({os.cpu_count()} cores)"
+    machine = f"{times}, {processor}, {platform.system()}, Python {platform.python_version()}"
     text = "\n".join([*lines, "", f"{machine}, {versions}."]) + "\n"
     print(text, flush=True)
     if not quick:

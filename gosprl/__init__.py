@@ -4,6 +4,7 @@
 what no collector can beat. Importing this registers the paper's domains as Gymnasium environments too.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gosprl import applications, envs, runs
@@ -67,8 +68,13 @@ __all__ = [
 ]
 
 
+_LATER = ("comparing", "exchange", "experiments", "report", "watching")
+
+
 def __getattr__(name: str) -> Any:
-    """Import `resume` and `compare` when they are asked for: they need Arrow, and the experiments."""
+    """Import what is asked for: `resume`, `compare` and these packages need Arrow, or what not everybody installs."""
+    if name in _LATER:
+        return import_module(f"gosprl.{name}")
     if name == "resume":
         return runs.resume
     if name == "compare":

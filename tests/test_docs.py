@@ -6,8 +6,11 @@ or a tuple, it is compared. A block of text right behind a block of commands is 
 or wait for somebody are listed in tests/data/long_commands.json with their last run.
 """
 
+import inspect
 import re
 import runpy
+import subprocess
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -17,6 +20,7 @@ import stated
 from documented import COMMANDS, LONG, PAGES, ROOT, all_commands, blocks, commands, furnish, invoke, problem, run
 from mkdocs.exceptions import PluginError
 
+import gosprl
 from evidence import picture
 
 RUN = [page for page in PAGES if any(language in ("python", "bash", "") for language, _ in blocks(page))]
@@ -104,6 +108,32 @@ def test_every_verb_and_option_of_the_reference_has_the_default_of_the_code():
                 assert f"`{each.opts[0]}`" in section, (verb, each.opts)
                 if isinstance(each.default, (int, float, str)) and not isinstance(each.default, bool):
                     assert f"`{each.default}`" in section or isinstance(each.show_default, str), (verb, each.opts)
+
+
+def test_the_reference_has_every_public_name():
+    public = {
+        name for name in gosprl.__all__ if inspect.isclass(each := getattr(gosprl, name)) or inspect.isroutine(each)
+    }
+    assert missing(public) == set()
+    assert missing({"collect", "collekt"}) == {"collekt"}
+
+
+def missing(names):
+    """Names without an entry in the reference."""
+    return names - {entry.rpartition(".")[2] for entry in entries()}
+
+
+def entries():
+    """What the reference describes."""
+    text = "".join((ROOT / f"docs/reference/{page}.md").read_text() for page in ("api", "extension"))
+    return re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+
+
+def test_what_the_reference_names_is_there_after_import_gosprl():
+    """In a process of its own: others may have imported parts of the package already."""
+    code = f"import gosprl\nfor name in {[*entries(), 'gosprl.nowhere']}: print(name, flush=True); eval(name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split()[-1] == "gosprl.nowhere", done.stderr
 
 
 def test_links_of_the_site_to_files_that_do_not_exist_are_errors():

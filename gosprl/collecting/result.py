@@ -160,8 +160,8 @@ class Result:
     @property
     def about(self) -> str:
         """The states and pairs with a need, in words."""
-        states = f"for the {self.states} states discovered" if self.of_discovered else f"{self.states} states"
-        return f"{states}, {self.pairs} pairs"
+        states = f"for the {self.states:,} states discovered" if self.of_discovered else f"{self.states:,} states"
+        return f"{states}, {self.pairs:,} pairs"
 
     def export(self, file: "str | os.PathLike[str]", to: str | None = None, **options: Any) -> None:
         """Write counts and model to a file of another format: see `gosprl.exchange.export` and docs/exchange.md."""

@@ -196,7 +196,7 @@ def of_result(result: Result, *, system: str = "", command: str = "") -> Finding
         of_discovered=result.of_discovered,
         states=result.states,
         pairs=result.pairs,
-        asked=[("need", in_words(*result.need)), ("of", result.about)],
+        asked=[("need", in_words(*result.need)), ("states", result.about.removeprefix("for "))],
         strategy=result.strategy,
         seed=result.seed,
         limit=(result.limit, result.limit_of) if result.model.rows.num_states <= MOST_LIMIT else None,

@@ -172,7 +172,7 @@ class _Reader:
             start=None if counted is None else counted.start,
             fleet=facts.get("fleet"),
             walkers=self._walkers() if run.has_fleet else [],
-            facts=[(name, texts[name]) for name in ABOUT_FILES if name in texts],
+            facts=[(name, texts[name]) for name in ABOUT_FILES if name in texts and self._is_news(name)],
             certificate=self._certificate,
             configuration={name: run.manifest[name] for name in ("run", "format", "system", "legs", "continued")},
             command=command_of(run.manifest, certificate),
@@ -180,6 +180,11 @@ class _Reader:
             problems=list(dict.fromkeys(self._problems)),
             remarks=self._remarks,
         )
+
+    def _is_news(self, name: str) -> bool:
+        """Whether a fact is more than that a run began once and went on to its end."""
+        manifest = self._run.manifest
+        return {"legs": len(manifest["legs"]) > 1, "continued": bool(manifest["continued"])}.get(name, True)
 
     def _promised(self, certificate: Mapping[str, Any]) -> str:
         if "guarantee" not in certificate:

@@ -46,6 +46,15 @@ def test_a_finished_run_has_its_certificate_and_the_command_that_runs_it_again(t
     assert "gosprl collect riverswim --set states=6 --need 4 --strategy guarded --seed 3" in page.text
 
 
+def test_what_happened_to_a_run_is_said_if_something_happened(tmp_path):
+    gosprl.collect("riverswim6", 4, seed=3, max_steps=20, out=tmp_path)
+    assert not {"legs", "continued"} & dict(of_run(tmp_path).facts).keys()
+    gosprl.resume(tmp_path, need=6, max_steps=10**6)
+    facts = dict(of_run(tmp_path).facts)
+    assert facts["continued"].endswith("at event 21")  # 20 steps, and the reset that they began with
+    assert "6 samples of each pair from event 21" in facts["legs"]
+
+
 def test_an_unfinished_run_says_so(tmp_path):
     result = gosprl.collect("room20", 20, seed=0, max_steps=300, out=Out(tmp_path, sync_steps=50))
     (tmp_path / "certificate.json").unlink()
