@@ -87,10 +87,13 @@ def compare(
     Example: `gosprl compare riverswim6 --need 10 --runs 20 --csv runs.csv --picture runs.png`
     """
     from gosprl.comparing import compare as compared
+    from gosprl.experiments.figures import check_matplotlib
     from gosprl.systems.named import Named
 
     _check_file("csv", csv, (".csv",))
     _check_file("picture", picture, (".png", ".pdf", ".svg"))
+    if picture is not None:
+        check_matplotlib("plot")
     options = declared(resets, reset_cost, horizon, max_states, None)
     options |= {"max_steps": max_steps, "workers": workers, "out": folder}
     system = Named(env, parameters(settings))

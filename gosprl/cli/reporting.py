@@ -38,7 +38,7 @@ def report(
     """
     from gosprl.report.writing import check_file, page_of, write
 
-    target = directory.with_name(f"{directory.resolve().name}.html") if file is None else file
+    target = _beside(directory) if file is None else file
     check_file(target)
     page = page_of(directory)
     write(page, target)
@@ -49,3 +49,9 @@ def report(
     if show:
         typer.launch(target.resolve().as_uri())
     raise typer.Exit(1 if page.problems else 0)
+
+
+def _beside(directory: Path) -> Path:
+    """Return DIR.html beside DIR, also if DIR is . or .. and has no name of its own."""
+    named = directory if directory.name not in ("", "..") else directory.resolve()
+    return named.parent / f"{named.name or 'run'}.html"

@@ -18,6 +18,7 @@ import numpy as np
 
 from gosprl.errors import InputError
 from gosprl.experiments import stats, store
+from gosprl.experiments.figures import check_matplotlib
 from gosprl.experiments.sweep import Run
 
 if TYPE_CHECKING:
@@ -121,16 +122,10 @@ class Comparison:
 
     def plot(self) -> "Figure":
         """Draw the steps of all runs, and the proportion met over time, as a matplotlib figure."""
-        try:
-            from gosprl.comparing.picture import draw
+        check_matplotlib("plot")
+        from gosprl.comparing.picture import draw
 
-            return draw(self)
-        except ModuleNotFoundError as error:
-            if error.name != "matplotlib":
-                raise
-            raise InputError(
-                "plot needs matplotlib, which is not installed: pip install 'gosprl[experiments]'"
-            ) from None
+        return draw(self)
 
     @property
     def title(self) -> str:

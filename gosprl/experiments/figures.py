@@ -7,11 +7,13 @@ drawn, so that the command line starts fast. An algorithm has the colour and lin
 import io
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.errors import InputError
 from gosprl.experiments import stats
 from gosprl.experiments.algorithms import ALGORITHMS, GREY
 from gosprl.experiments.sweep import Case, Experiment, Results, Run, fluid_limit
@@ -51,6 +53,12 @@ STYLE: Any = {
 }
 Floats = NDArray[np.float64]
 Row = tuple[stats.Estimate | float | None, str, float | None, bool]  # ours, colour, paper's, whether runs were stopped
+
+
+def check_matplotlib(extra: str = "experiments") -> None:
+    """Raise `InputError` if matplotlib is missing, before runs are made that could not be drawn."""
+    if find_spec("matplotlib") is None:
+        raise InputError(f"pictures need matplotlib, which is not installed: pip install 'gosprl[{extra}]'")
 
 
 def style() -> AbstractContextManager[None]:

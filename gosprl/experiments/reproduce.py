@@ -4,7 +4,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import numpy as np
 from gosprl import _checks
 from gosprl.errors import InputError
 from gosprl.experiments import store
+from gosprl.experiments.figures import check_matplotlib
 from gosprl.experiments.sweep import Experiment, Job, Results, Run, execute
 from gosprl.experiments.sweep import quick as smaller
 from gosprl.experiments.workers import Task, Team, one_line, team_of
@@ -65,7 +65,7 @@ def reproduce(
     InputError
         A name is unknown, `out` cannot be used, or matplotlib is missing.
     """
-    _check_matplotlib()
+    check_matplotlib()
     from gosprl.experiments.page import write
 
     experiments = _asked(names, quick)
@@ -104,12 +104,6 @@ def _asked(names: str | Iterable[str], quick: bool) -> list[Experiment]:
         _checks.choice("names", name, {**EXPERIMENTS, "all": None})
     chosen = [experiment for name, experiment in EXPERIMENTS.items() if name in wanted or "all" in wanted]
     return [smaller(experiment) if quick else experiment for experiment in chosen]
-
-
-def _check_matplotlib() -> None:
-    """Raise `InputError` if matplotlib is missing, before runs are made that could not be drawn."""
-    if find_spec("matplotlib") is None:
-        raise InputError("figures need matplotlib, which is not installed: pip install 'gosprl[experiments]'")
 
 
 def _make(

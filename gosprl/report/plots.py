@@ -14,7 +14,7 @@ from gosprl import _checks
 from gosprl.collecting.result import Result
 from gosprl.errors import InputError
 from gosprl.report.colours import EDGE, LIMIT, LINE, MISSING, POINT, WALL
-from gosprl.report.findings import Findings, of_result
+from gosprl.report.findings import MOST_LIMIT, Findings, of_result
 from gosprl.report.graph import graph_of
 from gosprl.report.network import BENT, KINDS, bends, on_line
 from gosprl.report.places import Places, places_of
@@ -39,8 +39,9 @@ def plot(source: Any, kind: str = "coverage", *, coordinates: Any = None, ax: "A
         A `Result` or the answer of an application; for coverage also a sequence of them, drawn as their mean with the
         95 % interval of that, or a dict from labels to such sequences.
     kind
-        "coverage": the proportion of states met over the steps, beside the limit. "visits": of each state, where it is;
-        in decreasing order if states have no coordinates. "graph": states, and the transitions seen between them.
+        "coverage": the proportion of states met over the steps, beside the limit of up to 2,000 states. "visits": of
+        each state, where it is; in decreasing order if states have no coordinates. "graph": states, and the transitions
+        seen between them.
     coordinates
         As of `gosprl.report.report`.
     ax
@@ -126,7 +127,9 @@ def _coverage(axes: "Axes", groups: dict[str, list[Result]], coordinates: Any) -
 
     for i, (label, results) in enumerate(groups.items()):
         _curve(axes, results, COLOURS[i % len(COLOURS)], label)
-    limits = {round(float(result.limit), 6) for results in groups.values() for result in results}
+    every = [result for results in groups.values() for result in results]
+    is_small = all(result.model.rows.num_states <= MOST_LIMIT for result in every)
+    limits = {round(float(result.limit), 6) for result in every} if is_small else set()
     if len(limits) == 1 and np.isfinite(limit := limits.pop()) and limit > 0:
         axes.axvline(limit, color=LIMIT, linestyle="--", linewidth=1, label=f"limit, {limit:,.0f} steps")
     axes.set(xlabel="steps", ylabel="states met", ylim=(0, 1.03))

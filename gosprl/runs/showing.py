@@ -208,11 +208,13 @@ class _Viewer:
 
 def progress(record: Record) -> dict[str, Any]:
     """Return how far a record is, as `show` says it."""
-    need, unmet = record.need, record.need.unmet()
-    states = need.requirement.num_states(record.model)  # 0 before the first is discovered
+    need, unmet, model = record.need, record.need.unmet(), record.model
+    states = need.requirement.num_states(model)  # 0 before the first is discovered
+    reset = model.states.reset
+    is_reset_asked = need.requirement.of_discovered and reset >= 0 and need.pair[model.rows.ptr[reset]] > 0
     return {
         "met": need.proportion_met if states else 0.0,
-        "states": states,
+        "states": states - int(is_reset_asked),  # as in the result: the reset is none, although it has its need
         "of_discovered": need.requirement.of_discovered,
         "missing": int((unmet["needed"] - unmet["have"]).sum()),
         "unmet": len(unmet),

@@ -42,3 +42,11 @@ def test_wrong_arguments_end_before_a_run_is_made(tmp_path):
         done = run(*arguments)
         assert done.exit_code == 2
         assert message in " ".join(done.stderr.split())
+
+
+def test_without_matplotlib_a_picture_is_refused_before_a_run_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr("gosprl.experiments.figures.find_spec", lambda name: None)
+    done = run(*SMALL, "--picture", tmp_path / "runs.png", "--out", tmp_path / "runs")
+    assert done.exit_code == 2
+    assert "pip install 'gosprl[plot]'" in " ".join(done.stderr.split())
+    assert list(tmp_path.iterdir()) == []

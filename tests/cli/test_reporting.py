@@ -31,6 +31,14 @@ def test_a_page_appears_beside_the_run_and_can_be_opened(directory, monkeypatch)
     assert sorted(path.name for path in directory.parent.iterdir()) == ["river", "river.html"]
 
 
+@pytest.mark.parametrize(("inside", "given"), [(".", "."), ("log", ".."), (".", "../river"), ("..", "river/")])
+def test_a_page_appears_beside_the_run_however_that_is_named(directory, monkeypatch, inside, given):
+    monkeypatch.chdir(directory / inside)
+    done = run("report", given)
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in directory.parent.iterdir()) == ["river", "river.html"]
+
+
 def test_a_damaged_run_has_a_page_and_status_1(directory, tmp_path):
     (directory / "certificate.json").write_text("{}")
     done = run("report", directory, "--out", tmp_path / "x.html", "--json")
@@ -41,7 +49,7 @@ def test_a_damaged_run_has_a_page_and_status_1(directory, tmp_path):
     assert "Damaged: " in (tmp_path / "x.html").read_text()
 
 
-@pytest.mark.parametrize("what", ["nowhere", "empty", "a file", "no page"])
+@pytest.mark.parametrize("what", ["nowhere", "empty", "a file", "no page", "/"])
 def test_what_cannot_be_shown_is_an_error_with_status_2(what, tmp_path, directory):
     (tmp_path / "empty").mkdir()
     (tmp_path / "a file").write_text("x")

@@ -28,6 +28,14 @@ def test_coverage_ends_where_the_result_does_beside_the_limit(rivers):
     assert limit.get_xdata()[0] == pytest.approx(rivers[0].limit)
 
 
+def test_of_many_states_no_limit_is_solved_for(monkeypatch):
+    """It would take minutes."""
+    grid = gosprl.envs.make("open_grid", rows=50, columns=50)
+    result = gosprl.collect(grid, 1, strategy="random", seed=0, max_steps=100)
+    monkeypatch.setattr(gosprl.Result, "limit", property(lambda result: pytest.fail("solved for")))
+    assert len(rendered(result.plot())[0].lines) == 1
+
+
 def test_several_results_are_a_mean_with_its_interval(rivers):
     [axes] = rendered(plot({"first $ones": rivers[:2], "all": rivers}))
     first, every, _ = axes.lines

@@ -127,3 +127,11 @@ def test_whether_a_process_is_writing(tmp_path):
 def test_no_run(tmp_path):
     with pytest.raises(gosprl.InputError, match=r"expected the directory of a run, with a manifest\.json"):
         show(tmp_path)
+
+
+def test_as_many_states_as_the_result_has(tmp_path):
+    """The reset has a need of its own, but is no state."""
+    result = gosprl.collect("FrozenLake-v1", 3, seed=0, out=tmp_path)
+    assert show(tmp_path).facts["progress"]["states"] == result.states
+    [look] = gosprl.watching.watch(tmp_path)
+    assert look.facts["states"] == result.states
