@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gosprl.collecting.journal import UNKNOWN
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed, Requirement
-from gosprl.collecting.result import counts_of, shown_unmet
+from gosprl.collecting.result import UNDISCOVERED, counts_of, shown_unmet
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import GosprlError
 from gosprl.fleet.record import FleetRecord
@@ -204,7 +204,7 @@ class _Reader:
 
     def _read_certificate(self) -> dict[str, Any] | None:
         try:
-            return read_json(self._run.directory / CERTIFICATE, root=self._run.directory)
+            return _as_certificate(read_json(self._run.directory / CERTIFICATE, root=self._run.directory))
         except FileNotFoundError:
             return None
         except (Damaged, OSError) as error:
@@ -274,7 +274,7 @@ class _Reader:
         if not counted.computed:
             unmet = shown_unmet(record.model, record.need.unmet(), kept)
         elif certificate is not None:
-            unmet = np.array([tuple(entry) for entry in certificate["unmet"]], dtype=UNMET)
+            unmet = _unmet_of(certificate)
         pairs = 0 if needed is None else int((needed[0] > 0).sum())
         states = 0 if needed is None else int(((needed[0] > 0).any(axis=1) | (needed[1] > 0)).sum())
         return {
@@ -283,7 +283,7 @@ class _Reader:
             "need": needed,
             "curve": None if counted.computed else _curve(record, self._shown.facts.get("steps")),
             "unmet": unmet,
-            "unreachable": {int(s): str(why) for s, why in (certificate or {}).get("unreachable", [])},
+            "unreachable": dict((certificate or {}).get("unreachable", [])),
             "attempts": (certificate or {}).get("attempts"),
             "unseen": (certificate or {}).get("unseen"),
             "of_discovered": record.need.requirement.of_discovered,
@@ -297,7 +297,7 @@ class _Reader:
         try:
             pair = np.array(need["pairs"], dtype=np.int64).reshape(shape)
             return pair, np.array(need["states"], dtype=np.int64).reshape(shape[:1])
-        except (TypeError, KeyError, ValueError):
+        except FORGED:
             return None
 
     def _limit(self, counted: Counted) -> tuple[float, str] | None:
@@ -333,6 +333,31 @@ class _Reader:
             self._problems.append(str(error))
         used = np.flatnonzero(steps + lost).tolist()
         return [Walker(w, int(steps[w]), int(lost[w])) for w in used]
+
+
+def _as_certificate(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a certificate whose parts that a page shows are what they should be; `Damaged` if one is not."""
+    numbers = [value.get(name) for name in ("steps", "attempts")]
+    unseen = value.get("unseen")
+    try:
+        fits = (
+            all(isinstance(number, int) and number >= 0 for number in numbers)
+            and isinstance(value["stop"], str)
+            and (unseen is None or isinstance(unseen, int | float))
+            and bool((_unmet_of(value)["state"] >= UNDISCOVERED).all())
+            and all(
+                isinstance(s, int) and s >= UNDISCOVERED and isinstance(why, str) for s, why in value["unreachable"]
+            )
+        )
+    except FORGED:
+        fits = False
+    if not fits:
+        raise Damaged(CERTIFICATE, None, "no certificate is like this")
+    return value
+
+
+def _unmet_of(certificate: Mapping[str, Any]) -> NDArray[np.void]:
+    return np.array([tuple(entry) for entry in certificate["unmet"]], dtype=UNMET)
 
 
 def _curve(record: Record, steps: int | None) -> NDArray[np.void]:

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from forged import reseal
 from pages import page_of
 
 import gosprl
@@ -109,10 +110,34 @@ def test_a_damaged_certificate_is_no_certificate(tmp_path):
     assert "There is none" in page.text
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: value.clear(),
+        lambda value: value.update(unmet=[[0, 0, 10**30, 0]]),
+        lambda value: value.update(unreachable=[["x", 1]]),
+        lambda value: value.update(attempts="many"),
+        lambda value: value.update(unseen="much"),
+        lambda value: value.pop("unmet"),
+        lambda value: value.pop("stop"),
+    ],
+)
+def test_what_is_sealed_as_a_certificate_but_is_none_is_damage(tmp_path, change):
+    gosprl.applications.estimate_rewards(gosprl.envs.make("riverswim6"), epsilon=0.5, seed=0, out=tmp_path)
+    reseal(tmp_path / "certificate.json", change)
+    page = made(tmp_path)
+    assert page.problems == ("certificate.json: no certificate is like this",)
+    assert "There is none" in page_of(tmp_path).text
+
+
+def test_a_certified_need_that_does_not_fit_is_not_shown(tmp_path):
+    gosprl.applications.estimate_rewards(gosprl.envs.make("riverswim6"), epsilon=0.5, seed=0, out=tmp_path)
+    reseal(tmp_path / "certificate.json", lambda value: value["need"]["pairs"][0].__setitem__(0, 10**30))
+    assert of_run(tmp_path).need is None
+
+
 def test_names_in_files_that_somebody_else_wrote_stay_text(tmp_path):
     gosprl.collect("riverswim6", 4, seed=3, out=tmp_path)
-    from forged import reseal
-
     bad = "<script>alert(1)</script>"
 
     def change(manifest):
