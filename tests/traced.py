@@ -17,7 +17,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-APART = ("docs/reproduction/", "docs/theory/")  # made whole by a command; mathematics
+APART = ("docs/reproduction/",)  # made whole by a command
 LEFT_OUT = re.compile(r"```.*?```|``.*?``|`[^`]*`|\$[^$]+\$|\]\([^)]*\)|https?://\S+", re.DOTALL)
 UNIT = r"(?:%|times|seconds?|minutes?|ms|us|s|MB|GB)(?!\w)"
 MEASURED = re.compile(rf"(?<![\w.])(?<!Python )(\d+\.\d+|\d{{1,3}}(?:,\d{{3}})+|\d+(?= ?{UNIT}))(?![\w.]*\d)")
