@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1280, 844  # pixels
+LEFT_OUT = {
+    "landmark-unique",  # of the theme: its navigation names each section twice
+}
+OPTIONS = {"preload": False, "resultTypes": ["violations"]}  # style sheets are not fetched again, which a disk refuses
 
 
 def pytest_addoption(parser):
@@ -60,14 +65,15 @@ class Look:
 
 @pytest.fixture
 def look(browser):
-    """(address or file, width, dark, scripts) -> `Look`, of a page that has been loaded."""
+    """(address or file, width, dark, scripts, bypass) -> `Look`, of a page that has been loaded."""
     contexts = []
 
-    def open_page(address, width=WIDTH, *, dark=False, scripts=True):
+    def open_page(address, width=WIDTH, *, dark=False, scripts=True, bypass=False):
         context = browser.new_context(
             viewport={"width": width, "height": HEIGHT},
             color_scheme="dark" if dark else "light",
             java_script_enabled=scripts,
+            bypass_csp=bypass,  # for scripts of the tests
             reduced_motion="reduce",
         )
         contexts.append(context)
@@ -97,3 +103,14 @@ def picture(request):
             look.page.screenshot(path=str(Path(directory) / f"{name}.png"), full_page=True)
 
     return keep
+
+
+@pytest.fixture(scope="session")
+def violations():
+    """What the accessibility checker finds on a page, one line each."""
+
+    def found(page):
+        each = Axe().run(page, options=OPTIONS).response["violations"]
+        return [f"{one['id']}: {one['nodes'][0]['html']}" for one in each if one["id"] not in LEFT_OUT]
+
+    return found

@@ -122,6 +122,15 @@ def test_charts_draw_and_nothing_leaves_nor_complains_nor_sticks_out(kind, width
     picture(seen, f"{kind.__name__}-{'phone' if width == PHONE else 'desktop'}-{'dark' if dark else 'light'}")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_accessible_with_everything_unfolded(kind, files, look, violations):
+    for width, dark in ((PHONE, True), (DESKTOP, False)):
+        seen = look(files(kind), width, dark=dark, bypass=True)
+        drawn(seen)
+        seen.page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+        assert violations(seen.page) == []
+
+
 def test_the_pointer_shows_the_visits_of_a_state_as_text(files, look):
     seen = look(files(strange))
     drawn(seen)

@@ -10,7 +10,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 ROOT = Path(__file__).parents[1]
 PHONE, DESKTOP = 390, 1280  # pixels
@@ -33,10 +32,6 @@ LOOKED_AT = (  # a page of each kind; the others are made from the same parts
     "faq.html",
     "glossary.html",
 )
-LEFT_OUT = {
-    "landmark-unique",  # of the theme: its navigation names each section twice
-}
-OPTIONS = {"preload": False, "resultTypes": ["violations"]}  # style sheets are not fetched again, which a disk refuses
 
 
 @pytest.fixture(scope="session")
@@ -62,18 +57,13 @@ def server(site):
         serving.shutdown()
 
 
-def violations(page):
-    """What the accessibility checker finds, one line each."""
-    found = Axe().run(page, options=OPTIONS).response["violations"]
-    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found if each["id"] not in LEFT_OUT]
-
-
 def all_pages(site):
     return sorted(path for path in site.rglob("*.html") if path.name != "404.html")  # it is for servers
 
 
-def test_no_page_complains_asks_outside_or_sticks_out_of_a_phone(site, look):
-    seen = look(site / "index.html", PHONE)
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_no_page_complains_asks_outside_or_sticks_out(site, look, width):
+    seen = look(site / "index.html", width)
     wide = {}
     for path in all_pages(site):
         seen.page.goto(path.as_uri())
@@ -86,7 +76,7 @@ def test_no_page_complains_asks_outside_or_sticks_out_of_a_phone(site, look):
 
 
 @pytest.mark.parametrize("name", LOOKED_AT)
-def test_it_is_accessible_on_a_phone_and_in_the_dark(site, look, picture, name):
+def test_it_is_accessible_on_a_phone_and_in_the_dark(site, look, picture, violations, name):
     for width, dark in ((PHONE, False), (DESKTOP, True)):
         seen = look(site / name, width, dark=dark)
         seen.page.wait_for_timeout(50)  # scripts that run after the page was loaded
@@ -95,7 +85,7 @@ def test_it_is_accessible_on_a_phone_and_in_the_dark(site, look, picture, name):
         picture(seen, f"site-{name.replace('/', '-').removesuffix('.html')}-{width}")
 
 
-def test_what_is_not_accessible_is_found_out(site, look):
+def test_what_is_not_accessible_is_found_out(site, look, violations):
     seen = look(site / "faq.html")
     seen.page.evaluate(
         """() => {

@@ -146,9 +146,13 @@ def _best(answer: BestState, found: Findings) -> str:
             found.name(int(s)),
             number(float(answer.rewards[s])),
             number(int(answer.pulls[s])),
-            "candidate" if int(s) in still else "dropped",
+            "yes" if int(s) in still else "no",
         )
         for s in order
         if np.isfinite(answer.rewards[s])
     ]
-    return folded("Table: states", table("States by mean reward", ("state", "mean reward", "visits", ""), rows), True)
+    return folded(
+        "Table: states",
+        table("States by mean reward", ("state", "mean reward", "visits", "may be the best"), rows),
+        True,
+    )

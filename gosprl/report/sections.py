@@ -189,7 +189,7 @@ def _plans(found: Findings) -> str:
     entries += [("crashes", f"{found.crashes:,}")] if found.crashes else []
     entries += found.facts
     worked = [(name, number(float(value))) for name, value in found.work.items()]
-    listed = table("What planning took, as the strategy counts it", ("", "number"), worked)
+    listed = table("What planning took, as the strategy counts it", ("what", "number"), worked)
     return facts(entries) + folded("Table: the work of planning", listed)
 
 

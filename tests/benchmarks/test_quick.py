@@ -23,6 +23,7 @@ SCRIPTS = Path(__file__).parents[2] / "benchmarks"
         "collecting",
         "keeping",
         "watching",
+        "reporting",
         "exchange",
         "growth",
         "prior",

@@ -54,14 +54,14 @@ def test_rewards_are_listed_with_their_radius(river):
 )
 def test_other_answers(name, options, river):
     _, page = answered(name, river, **options)
-    assert not {("need", "nothing"), ("of", "0 states, 0 pairs")} & {tuple(row) for row in page.rows}
+    assert not {("need", "nothing"), ("states", "0 states, 0 pairs")} & {tuple(row) for row in page.rows}
 
 
 def test_the_best_state_and_its_candidates(river):
     answer, page = answered("best_state", river.with_rewards(np.linspace(0, 1, 6)), epsilon=0.5)
-    listed = [row for row in page.rows if row[-1:] in (["candidate"], ["dropped"])]
+    listed = [row for row in page.rows if row[-1:] in (["yes"], ["no"])]
     assert len(listed) == 6
-    assert {row[0] for row in listed if row[-1] == "candidate"} == set(map(str, answer.candidates.tolist()))
+    assert {row[0] for row in listed if row[-1] == "yes"} == set(map(str, answer.candidates.tolist()))
 
 
 def test_an_answer_that_was_cut_short_says_so(river, tmp_path):
