@@ -218,8 +218,9 @@ def _cells(axes: "Axes", places: Places, visits: Any) -> Any:
 
 
 def _ranked(axes: "Axes", found: Findings) -> None:
-    """Draw visits in decreasing order."""
+    """Draw visits in decreasing order; states that were never seen, and of which nothing is needed, are left out."""
     order = np.argsort(-found.visits, kind="stable")
+    order = order[found.shown[order]]
     rank, lacking = np.arange(1, len(order) + 1), found.missing[order] > 0
     for here, colour, label in ((~lacking, POINT, None), (lacking, MISSING, "samples missing")):
         if here.any():

@@ -36,6 +36,13 @@ def test_of_many_states_no_limit_is_solved_for(monkeypatch):
     assert len(rendered(result.plot())[0].lines) == 1
 
 
+def test_states_that_were_never_seen_are_not_drawn():
+    """FrozenLake has 16 observations, of which 11 can be seen alive; its holes and its goal end the episode."""
+    result = gosprl.collect("FrozenLake-v1", 3, seed=0)
+    [points] = rendered(result.plot("visits"))[0].lines
+    assert sorted(points.get_ydata()) == sorted(visits for visits in result.counts.sum(axis=1) if visits)
+
+
 def test_several_results_are_a_mean_with_its_interval(rivers):
     [axes] = rendered(plot({"first $ones": rivers[:2], "all": rivers}))
     first, every, _ = axes.lines
