@@ -43,9 +43,11 @@ class Line:
     def cells(self) -> tuple[str, ...]:
         """Return the line as text, in the order of `COLUMNS`."""
         least = "at least " if self.stopped else ""
-        interval = f"{stats.number(self.steps.low)} to {stats.number(self.steps.high)}"
+        interval = f"{stats.number(self.steps.low)} to {stats.number(self.steps.high)}" if self.runs > 1 else "-"
         ratio = "-" if math.isnan(self.ratio) else f"{least}{self.ratio:.2f}"
-        against = "1" if self.against is None else f"{least}{_with_interval(self.against)}"
+        against = "1" if self.against is None else f"{least}{self.against.value:.2f}"
+        if self.against is not None and self.runs > 1:  # one run has no interval
+            against += f" ({self.against.low:.2f} to {self.against.high:.2f})"
         met = f"{self.runs - self.stopped} of {self.runs}"
         states = f"{self.states[0]:,}" if len(set(self.states)) == 1 else f"{self.states[0]:,} to {self.states[1]:,}"
         return self.strategy, met, states, least + stats.number(self.steps.value), interval, ratio, against
@@ -148,10 +150,6 @@ class Comparison:
         )
         caption = f"<caption>{html.escape(self.title)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _with_interval(estimate: stats.Estimate) -> str:
-    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
 def _steps(runs: list[Run]) -> Any:

@@ -148,6 +148,8 @@ class _Runs:
             store.begin(self._out, comparison=system_described(trial(contenders[0], 0).make))
         self._progress(0, self._total, "")
         first = self._made([trial(contenders[0], seed, max_steps) for seed in range(max(runs, pilots))])
+        if not any(run.steps for run in first):
+            raise InputError("need: expected one that takes steps, but it was met before the first one")
         if max_steps is None and pilots:
             max_steps = math.ceil(CENSORED_AT * float(np.mean([run.steps for run in first[:pilots]])))
         others = [trial(one, seed, max_steps) for seed in range(runs) for one in contenders[1:]]

@@ -121,3 +121,17 @@ def test_an_interval_contains_the_mean_and_escapes_labels(tmp_path):
         assert (tmp_path / name).stat().st_size > 100
     with pytest.raises(InputError, match=r"file: expected a name that ends with"):
         comparison.write(tmp_path / "a.txt")
+
+
+def test_a_need_that_takes_no_step_cannot_be_compared():
+    for more in ({}, {"max_steps": 5}):
+        with pytest.raises(InputError, match="need: expected one that takes steps"):
+            gosprl.compare("riverswim6", ["guarded", "random"], need=0, runs=1, workers=1, **more)
+
+
+def test_one_run_has_no_interval():
+    one = gosprl.compare("riverswim6", ["guarded", "random"], need=1, runs=1, workers=1, max_steps=50)
+    first, second = (line.cells() for line in one.summary)
+    assert (first[4], second[4]) == ("-", "-")
+    assert "(" not in second[6]
+    assert " to " in gosprl.compare("riverswim6", ["guarded"], need=1, runs=2, workers=1).summary[0].cells()[4]
