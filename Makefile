@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
 		{ echo "$(PYTHON) has no ensurepip; install it first (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
 demo: $(READY)  ## collect 10 samples of every pair of the 4-room gridworld, beside the limit and a random walk
@@ -26,11 +26,11 @@ demo: $(READY)  ## collect 10 samples of every pair of the 4-room gridworld, bes
 docs: $(READY)  ## build the documentation into site/, strictly; read it from there, or by: python -m http.server -d site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
-# Both compile every kernel, one into the cache that all tests share: side by side, before the others.
+# The first one needs kernels that are not compiled yet, and fills the cache that all tests share, where that is empty.
 COLD := tests/kernels/test_specialisations.py
 
 test: $(READY)  ## run the tests, on all cores
-	$(BIN)/python -m pytest -n 2 tests/warm_up.py $(COLD)
+	$(BIN)/python -m pytest $(COLD) tests/warm_up.py
 	$(BIN)/python -m pytest -n auto $(addprefix --deselect ,$(COLD))
 
 ray: $(READY)  ## install Ray into .venv, and run the tests that need it

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from gosprl._kernels._jit import jit
 from gosprl._kernels.arrays import sort_by
 from gosprl._kernels.constants import DEAD
-from gosprl._kernels.prior import COMMON, concentrate, improve, learn, write_steps
+from gosprl._kernels.prior import COMMON, RARE, concentrate, concentration_of, improve, learn, write_steps
 from gosprl._kernels.steps import FILLED
 
 MARK, SIZE, LEVEL, RADIUS, SWEPT, SAME = range(6)  # in `Around.scalars`
-RARE = 16  # steps that an action makes less often than once in so many do not widen a region
 CLOSE = 8  # steps from the start within which values have to converge
 DETOUR = 1.25  # paths that are longer than the shortest one by this factor are not followed to convergence
 ITEMS, SAMPLES, FOUND_GOALS, UNSEEN_MASS = range(4)  # in the result of `survey`
@@ -239,7 +238,7 @@ def survey(learnt, counts, layout, unmet, missing, states, out):
             continue
         for row in range(layout.ptr[s], layout.ptr[s + 1]):
             if counts.visits[row] > 0 and layout.enabled[row]:
-                c = learnt.concentration[layout.action[row]] * learnt.factor[learnt.kind[row]]
+                c = concentration_of(learnt, row, layout.action[row])
                 mass += c / (counts.visits[row] + c)
                 walked += 1
     out[ITEMS], out[SAMPLES], out[FOUND_GOALS] = items, samples, goals
@@ -248,11 +247,17 @@ def survey(learnt, counts, layout, unmet, missing, states, out):
 
 @jit
 def overview(learnt, unmet, price, last, optimism, states, out):
-    """Write the values of successors that are popular, known and unknown, over the first `states` states: out [3]."""
+    """Write the values of successors that are popular, known and unknown, and of any state that has a value: out [4].
+
+    Over the first `states` states.
+    """
     least, least_unknown = DEAD, DEAD
+    valued, total = 0.0, 0.0
     popular, into, known, number, unknown, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for s in range(states):
         value = price[s] if unmet[s] > 0 else last[s] if last[s] < DEAD else 0.0
+        valued += unmet[s] > 0 or last[s] < DEAD
+        total += value
         if learnt.found[s]:
             known += value
             number += 1
@@ -269,6 +274,7 @@ def overview(learnt, unmet, price, last, optimism, states, out):
     out[0] = popular / into if into > 0 else 0.0
     out[1] = optimism * least + (1 - optimism) * known / max(number, 1.0)
     out[2] = optimism * least_unknown + (1 - optimism) * unknown / others if others > 0 else out[1]
+    out[3] = total / max(valued, 1.0)
 
 
 @jit

@@ -18,6 +18,8 @@ STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
 UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
 OTHER, ALONE, SHARED, STAYS, KINDS = range(5)  # of rows, by their successors: see `kind_of`
+RARE, UNUSUAL = 16, 64  # one step in so many is rare; is unusual if others made it no more often than that
+ANYWHERE = 1.0  # concentration from which on rows that jump are taken to lead anywhere
 
 
 class Learnt(NamedTuple):
@@ -41,6 +43,10 @@ class Learnt(NamedTuple):
     repeats: NDArray[np.float64]  # [A, KINDS, BUCKETS] visits, by the number of earlier visits
     concentration: NDArray[np.float64]  # [A + 1] c of each action; last: of all together
     factor: NDArray[np.float64]  # [KINDS] what c is multiplied by in rows of a kind
+    jumps: NDArray[np.bool_]  # [R] whether all that the row led to was an unusual step away
+    jump_new: NDArray[np.float64]  # [1] successors that were new to such a row
+    jump_repeats: NDArray[np.float64]  # [BUCKETS] its visits, by the number of earlier visits
+    jump_concentration: NDArray[np.float64]  # [1] c of such rows
     scalars: NDArray[np.int64]  # [5] STATES that a row led to, EVENTS (new successors), PLACES in use; see `note_there`
 
 
@@ -200,6 +206,34 @@ def kind_of(learnt, counts, layout, row):
 
 
 @jit
+def is_unusual(learnt, s, t):
+    """Whether hardly another new successor is as far from its state as t from s; not before there are a few of them."""
+    code, A = learnt.steps.code, len(learnt.new)
+    if code[s] < 0 or code[t] < 0:
+        return False
+    others = number_of(learnt.steps, A, (code[t] - code[s]) & CODES) - 1
+    return learnt.total[A] >= RARE and UNUSUAL * others <= learnt.total[A]
+
+
+@jit
+def find_jumps(learnt, counts, layout):
+    """Write which rows jump, by the steps as they are now."""
+    for row in range(len(learnt.jumps)):
+        learnt.jumps[row] = learnt.taken[row] > 0
+        for j in range(counts.start[row], counts.start[row] + learnt.taken[row]):
+            if not is_unusual(learnt, layout.state[row], counts.succ[j]):
+                learnt.jumps[row] = False
+
+
+@jit(inline="always")
+def concentration_of(learnt, row, a):
+    """Return the concentration of a row that was visited."""
+    if learnt.jumps[row] and learnt.jump_concentration[0] >= ANYWHERE:
+        return learnt.jump_concentration[0]
+    return learnt.concentration[a] * learnt.factor[learnt.kind[row]]
+
+
+@jit
 def learn(learnt, counts, layout, rows, judging, pseudo, chance):
     """Learn from what is new in `rows`, which were changed last to first; `judging`: experts are credited."""
     code, A = learnt.steps.code, len(learnt.new)
@@ -209,6 +243,7 @@ def learn(learnt, counts, layout, rows, judging, pseudo, chance):
         if layout.terminal[s] or layout.certain[row]:
             continue
         kind, before = learnt.kind[row], learnt.taken[row]
+        jumped = learnt.jumps[row]
         for j in range(counts.start[row] + learnt.taken[row], counts.start[row] + counts.length[row]):
             t = counts.succ[j]
             if judging:
@@ -219,6 +254,7 @@ def learn(learnt, counts, layout, rows, judging, pseudo, chance):
             if code[s] >= 0 and code[t] >= 0:
                 note_step(learnt, a, (code[t] - code[s]) & CODES)
                 note_step(learnt, A, (code[t] - code[s]) & CODES)
+            learnt.jumps[row] = (learnt.taken[row] == 0 or learnt.jumps[row]) and is_unusual(learnt, s, t)
             if learnt.into[t] == 0:
                 learnt.scalars[STATES] += 1
             learnt.into[t] += 1
@@ -230,6 +266,9 @@ def learn(learnt, counts, layout, rows, judging, pseudo, chance):
                 learnt.new[a, kind] += 1
             learnt.taken[row] += 1
         note_visits(learnt.repeats[a, kind], max(learnt.visited[row], 1), counts.visits[row])
+        if jumped:
+            learnt.jump_new[0] += learnt.taken[row] - before
+            note_visits(learnt.jump_repeats, learnt.visited[row], counts.visits[row])
         learnt.visited[row] = counts.visits[row]
         if learnt.taken[row] > before:
             for other in range(layout.ptr[s], layout.ptr[s + 1]):
@@ -251,7 +290,7 @@ def concentrate(learnt, rounds, pseudo, first):
     """Improve the concentrations: c times `expected_new` is the number of new successors.
 
     All actions together have `pseudo` more such events at concentration `first`, each action as many at that of all,
-    each kind of row with one successor as many at those of the actions.
+    each kind of row with one successor as many at those of the actions, and rows that jump as many at `first`.
     """
     c, A, f = learnt.concentration, len(learnt.new), learnt.factor
     for _ in range(rounds):
@@ -275,6 +314,10 @@ def concentrate(learnt, rounds, pseudo, first):
                 new += learnt.new[a, k]
                 expected += c[a] * expected_new(learnt.repeats[a, k], f[k] * c[a])
             f[k] = new / expected
+    c = learnt.jump_concentration
+    for _ in range(rounds):
+        expected = pseudo + expected_new(learnt.jump_repeats, c[0])
+        c[0] = min((pseudo * first + learnt.jump_new[0]) / expected, LARGEST_C)
 
 
 @jit
@@ -318,10 +361,10 @@ def improve(
 ):  # fmt: skip
     """Write value and best row of each of `states`, in turn; return the largest change of a value.
 
-    A row's law is (N p_hat + c base) / (N + c). `parts` [EXPERTS] are the weights of the base, `means` [3] the values
-    of successors that are popular, known and unknown. A successor without a value (DEAD) counts as staying. A state
-    keeps its value if no row leads on. Not `anywhere`: rows count only if they may lead to a state near by that has a
-    value. `after` has what `write_steps` wrote for the state at each place.
+    A row's law is (N p_hat + c base) / (N + c). `parts` [EXPERTS] are the weights of the base, `means` [4] the values
+    of successors that are popular, known and unknown, and of any state. A successor without a value (DEAD) counts as
+    staying. A state keeps its value if no row leads on. Not `anywhere`: rows count only if they may lead to a state
+    near by that has a value. `after` has what `write_steps` wrote for the state at each place.
 
     A change is relative to 1 + value, and counts in states of at most this depth where `depth` times `floor` plus the
     value is at most `longest`. `sums` [2 A] are overwritten.
@@ -338,6 +381,7 @@ def improve(
     popular, known, unknown = parts[POPULAR], parts[KNOWN], parts[UNKNOWN]
     beside, otherwise = parts[SIBLING] + parts[BEFORE], means[0]
     beyond = popular * means[0] + known * means[1] + unknown * means[2]
+    jumps, jump_c, of_any = learnt.jumps, learnt.jump_concentration[0], means[3]
     change = 0.0
     for s in states:
         near, first, end, here = DEAD, ptr[s], ptr[s + 1], (A + 1) * COMMON * place[s]
@@ -367,7 +411,9 @@ def improve(
             else:
                 total, rest, stays = float(visits[row]), sums[2 * (row - first)], sums[2 * (row - first) + 1]
                 leads = total - stays
-                if not terminal[s]:
+                if not terminal[s] and jumps[row] and jump_c >= ANYWHERE:
+                    total, rest = total + jump_c, rest + jump_c * of_any
+                elif not terminal[s]:
                     a = action[row]
                     c = concentration[a] * factor[kind[row]] if total > 0 else 1.0
                     step, step_stays = stepped(after, here + a * COMMON, times, a, spare, there, v, s, otherwise)

@@ -10,6 +10,10 @@ brought any get a small one, so plans do not test them again. In rows that have 
 multiplied by a factor for their kind, learnt in the same way: the row has only stayed, another action of the state led
 to the same successor (one of the two may have slipped), or no other did.
 
+A row *jumps* if each of its successors is a step away that hardly any other row made. Such rows have a concentration of
+their own. Where it says that most second visits bring a new successor, they are taken to lead anywhere: the new one is
+any state alike, whatever the base says.
+
 The base says where the new successor is. It is a mixture of experts: the state itself; successors of its other actions;
 its predecessors; a step s' - s that this action, or any action, often makes; a state that many rows lead to; any known
 state; any unknown state. Weights are learnt online: each new successor is divided among the experts by the
@@ -98,6 +102,10 @@ class Prior:
             repeats=np.zeros((A, KINDS, BUCKETS)),
             concentration=np.full(A + 1, FIRST),
             factor=np.ones(KINDS),
+            jumps=np.zeros(R, dtype=bool),
+            jump_new=np.zeros(1),
+            jump_repeats=np.zeros(BUCKETS),
+            jump_concentration=np.full(1, FIRST),
             scalars=np.zeros(5, dtype=np.int64),
         )
         self._around = Around(
@@ -114,7 +122,7 @@ class Prior:
         )
         self._nothing = np.zeros(S)  # what goals cost without prices
         self._chance, self._sums = np.zeros(EXPERTS), np.zeros(2 * A)
-        self._seen, self._means = np.ones(4), np.zeros(3)  # by the last survey and overview
+        self._seen, self._means = np.ones(4), np.zeros(4)  # by the last survey and overview
         self._goals = (-1, -1)  # unmet states and version of the need at the last plan
         self._wait, self._version, self._due = 0, -1, True
         self._cost, self._floor = np.ones(0), 1.0  # costs of the last plan, and the least of them
@@ -193,8 +201,12 @@ class Prior:
 
     def unseen(self) -> NDArray[np.float64]:
         """Return the mass of unseen successors in each row, [R]; 1 before the first visit."""
+        from gosprl._kernels.prior import ANYWHERE
+
         N, learnt = self._model.visits, self._learnt
         c = learnt.concentration[self._model.rows.action] * learnt.factor[learnt.kind]
+        if learnt.jump_concentration[0] >= ANYWHERE:
+            c = np.where(learnt.jumps, learnt.jump_concentration[0], c)
         mass: NDArray[np.float64] = np.where(N > 0, c / (N + c), 1.0)
         return mass
 
@@ -287,6 +299,9 @@ class Prior:
             "weight": learnt.weight.tolist(),
             "again": learnt.again.tolist(),
             "factor": learnt.factor.tolist(),
+            "jump new": float(learnt.jump_new[0]),
+            "jump repeats": _entries(learnt.jump_repeats),
+            "jump concentration": float(learnt.jump_concentration[0]),
             "new": _entries(learnt.new),
             "repeats": _entries(learnt.repeats),
             "there": learnt.scalars[[THERE, NOT_THERE]].tolist(),
@@ -305,18 +320,21 @@ class Prior:
 
         There may be more states and actions now.
         """
-        from gosprl._kernels.prior import NOT_THERE, THERE
+        from gosprl._kernels.prior import NOT_THERE, THERE, find_jumps
 
         self._learnt.weight[:], self._learnt.again[:] = memory["weight"], memory["again"]
         self._learnt.scalars[[THERE, NOT_THERE]] = memory["there"]
         self.update(judging=False)
-        for part, entries in ((self._learnt.new, memory["new"]), (self._learnt.repeats, memory["repeats"])):
-            part[:] = 0
+        learnt = self._learnt
+        for name, part in (("new", learnt.new), ("repeats", learnt.repeats), ("jump repeats", learnt.jump_repeats)):
+            entries, part[:] = memory[name], 0
             for *index, number in entries:
                 part[tuple(map(int, index))] = number
         *each, together = memory["concentration"]
         self._learnt.concentration[: len(each)], self._learnt.concentration[-1] = each, together
-        self._learnt.factor[:] = memory["factor"]
+        learnt.factor[:] = memory["factor"]
+        find_jumps(learnt, self._model.counts, self._layout())
+        learnt.jump_new[0], learnt.jump_concentration[0] = memory["jump new"], memory["jump concentration"]
         self.plans = memory["plans"]
 
 

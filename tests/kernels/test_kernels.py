@@ -249,6 +249,8 @@ for need in (1, np.arange(16) % 3):
     prior = collector.planner.practical._prior
     learnt = [part for part in prior._learnt if isinstance(part, np.ndarray)]
     show("prior", result.counts, *learnt, *prior._learnt.steps, *prior._around, prior._means)
+    prior.recall(prior.remember())
+    show("prior", *learnt)
 lake = gosprl.collect(gymnasium.make("FrozenLake-v1"), need=1, seed=0, max_steps=60, prior=True)
 show("prior", lake.counts)
 places = gosprl.collect(

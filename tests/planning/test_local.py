@@ -19,13 +19,16 @@ def swept(prior):
 
 
 def expected_law(prior, s, row, v):
-    """The law [S] of a row and the mass that may go anywhere, by the formulas in the head of the module."""
+    """The law [S] of a row, and the mass [4] whose value is each of the plan's means, by the head of the module."""
     learnt, model, parts = prior._learnt, prior._model, prior.weights
     S, a, A = len(v), int(model.rows.action[row]), model.num_actions
     ptr, succ, number, _ = model.stored()
     law = np.zeros(S)
     np.add.at(law, succ[ptr[row] : ptr[row + 1]], number[ptr[row] : ptr[row + 1]])
     N = law.sum()
+    if learnt.jumps[row] and learnt.jump_concentration[0] >= 1:
+        c = learnt.jump_concentration[0]
+        return law / (N + c), np.append(np.zeros(3), c / (N + c))
     c = learnt.concentration[a] * learnt.factor[learnt.kind[row]] if N else 1.0
     base = np.zeros(S)
     base[s] += parts[SELF]
@@ -44,21 +47,20 @@ def expected_law(prior, s, row, v):
     near -= {s}
     best = min(near, key=lambda x: v[x]) if near else s
     base[best] += parts[SIBLING] + parts[BEFORE]
-    rest = c * (parts[POPULAR] + parts[KNOWN] + parts[UNKNOWN]) / (N + c)
+    rest = c * np.append(parts[[POPULAR, KNOWN, UNKNOWN]], 0.0) / (N + c)
     return (law + c * base) / (N + c), rest
 
 
 def whole_values(prior, goals):
     """Values [S] of shortest paths by value iteration over all states; the mean values are the plan's."""
     model, S = prior._model, len(goals)
-    weight, v = prior.weights, np.zeros(S)
-    far = weight[[POPULAR, KNOWN, UNKNOWN]] @ prior._means / weight[[POPULAR, KNOWN, UNKNOWN]].sum()
+    v = np.zeros(S)
     for _ in range(3000):
         new = np.full(S, np.inf)
         for row, s in enumerate(model.rows.state):
             law, rest = expected_law(prior, s, row, v)
             stays = law[s]
-            q = (1 + law @ v - stays * v[s] + rest * far) / (1 - stays)
+            q = (1 + law @ v - stays * v[s] + rest @ prior._means) / (1 - stays)
             new[s] = min(new[s], q)
         new[goals] = 0
         if np.abs(new - v).max() < 1e-7:
@@ -86,6 +88,22 @@ def test_a_plan_is_value_iteration_over_all_states(seed):
     prior = walked(mdp, 400, seed)
     for s in (0, 7, 24):
         goals = np.isin(np.arange(25), [12, 20])
+        planned(prior, goals, s)
+        value = planned(prior, goals, s)[1][s]  # again: converged
+        assert value == pytest.approx(whole_values(prior, goals)[s], rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_jump_are_planned_to_lead_anywhere(seed):
+    """A river with states from where the next one is any: values of all states together, within 5 percent."""
+    mdp = make("noisy_riverswim36")
+    prior = walked(mdp, 600, seed)
+    state = mdp.rows.state[prior._learnt.jumps]
+    assert len(state) > 0
+    assert (state % 6 == 2).all()  # the noisy ones
+    assert prior._learnt.jump_concentration[0] >= 1
+    goals = np.isin(np.arange(36), [25, 34])
+    for s in (0, 7, 29):
         planned(prior, goals, s)
         value = planned(prior, goals, s)[1][s]  # again: converged
         assert value == pytest.approx(whole_values(prior, goals)[s], rel=0.05)

@@ -12,7 +12,7 @@ from test_conformance import bits
 
 import gosprl
 from gosprl._kernels import ANY_STEP, EXPERTS, FOUND_GOALS, SELF, STEP, UNKNOWN, first_of
-from gosprl._kernels.prior import ALONE, OTHER, SHARED, STAYS
+from gosprl._kernels.prior import ALONE, ANYWHERE, OTHER, SHARED, STAYS
 from gosprl.collecting import collector as collecting
 from gosprl.envs import make
 from gosprl.planning.prior import BEGIN, EARNED, FIRST, PSEUDO, TRUSTED, Prior
@@ -113,6 +113,62 @@ def test_rows_are_of_the_kind_that_their_successors_say():
     prior.update()
     assert kind[0].tolist() == [SHARED, OTHER]
     assert prior._learnt.new[:, SHARED].tolist() == [0, 1]  # of the kind that the row was when it was repeated
+
+
+STATES = 30
+RIVER = [(s, a, s + (-1, 1)[a]) for s in range(1, STATES - 1) for a in (0, 1)]  # 28 steps up, 28 down
+
+
+def test_rows_jump_whose_steps_no_other_row_made():
+    """After many steps of one, a row that leads 4 away jumps, until it makes a step of one, too."""
+    prior = learnt_from([*RIVER, (0, 0, 4), (0, 1, 1)], states=STATES)
+    jumps, repeats = prior._learnt.jumps.reshape(STATES, 2), prior._learnt.jump_repeats
+    assert np.argwhere(jumps).tolist() == [[0, 0]]
+    for t, is_jump in ((9, True), (4, True), (1, False)):
+        prior._model.update(0, 0, t)
+        prior.update()
+        assert jumps[0].tolist() == [is_jump, False]
+    assert prior._learnt.jump_new[0] == 2  # 9 and 1
+    assert repeats[1:4].tolist() == [1, 1, 1]  # the visits 2 to 4 of the row
+    assert repeats.sum() == 3
+
+
+def test_the_first_steps_of_all_are_no_jumps():
+    """With few steps, each of them is unlike the others."""
+    prior = learnt_from([(s, 0, s * s) for s in range(1, 6)], states=STATES)
+    assert not prior._learnt.jumps.any()
+
+
+def test_the_concentration_of_jumps_is_the_one_that_expects_what_came():
+    """Four rows jump elsewhere at each of three visits, one returns to the same state ten times."""
+    jumping = [(0, 0, 8), (0, 0, 13), (0, 0, 20), (0, 1, 10), (0, 1, 5), (0, 1, 27)]
+    jumping += [(29, 0, 3), (29, 0, 17), (29, 0, 26), (29, 1, 22), (29, 1, 2), (29, 1, 11)]
+    prior = learnt_from([*RIVER, *jumping], states=STATES)
+    for back in ([], [(4, 1, 29)] * 10):  # row (4, 1) leads up as well, so it does not jump
+        for s, a, t in back:
+            prior._model.update(s, a, t)
+        for _ in range(200):
+            prior.update()
+        c = prior._learnt.jump_concentration[0]
+        assert c * (PSEUDO + 4 * (1 / (1 + c) + 1 / (2 + c))) == pytest.approx(PSEUDO * FIRST + 8, rel=1e-3)
+        assert c > ANYWHERE
+
+
+def test_rows_that_jump_to_the_same_state_again_are_not_taken_to_lead_anywhere():
+    """A row that leads far away, but always to the same state."""
+    prior = learnt_from([*RIVER, *[(0, 0, 9)] * 10], states=STATES)
+    assert prior._learnt.jumps.reshape(STATES, 2)[0, 0]
+    assert prior._learnt.jump_concentration[0] < FIRST
+
+
+def test_jumps_are_remembered():
+    """A prior that recalls another one knows the same rows and the same concentration."""
+    prior = learnt_from([*RIVER, (0, 0, 8), (0, 0, 13), (29, 0, 3), (29, 0, 17)], states=STATES)
+    other = Prior(prior._model)
+    other.recall(prior.remember())
+    for mine, theirs in zip(prior._learnt[-5:-1], other._learnt[-5:-1], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert prior._learnt._fields[-5:-1] == ("jumps", "jump_new", "jump_repeats", "jump_concentration")
 
 
 def test_a_prior_leads_to_goals_that_were_seen_if_other_actions_explain_repeated_rows():
