@@ -23,7 +23,8 @@ from gosprl.watching.forecast import LEVEL, VISITS, Left, by_count, by_limit, fo
 RESULT = Path(__file__).parent / "results" / "forecast.md"
 MOST = 300_000  # steps; longer runs are left out
 SHARES = np.linspace(0.05, 0.95, 10)  # of a run of the calibration
-QUANTILES = (0.05, 0.5, 0.95)
+QUANTILES = (0.1, 0.5, 0.9)
+ENOUGH = 40  # looks at a system in a class, for its quantiles to count
 NEEDS = {"near": (1, 3, 20), "far": (1, 5)}
 STRATEGIES = {"near": {"guarded": {}}, "far": {"gosprl": {"scale": 0.1}, "zero_rmax": {}, "random": {}}}
 
@@ -84,25 +85,32 @@ def looks(mdp, need, strategy, options, seed, shares):
 
 
 def calibrate(runs):
-    """Print the quantiles of the steps left over F."""
+    """Print the quantiles of the steps left over F: the least and the largest of any calibration system."""
     for family, strategies in STRATEGIES.items():
-        counted, fluid = [[] for _ in range(len(VISITS) + 1)], []
-        for strategy, options in strategies.items():
-            for make in CALIBRATION.values():
-                for need in NEEDS[family]:
+        counted, fluid = [[] for _ in range(len(VISITS) + 1)], []  # an array for each system, strategy and need
+        for make in CALIBRATION.values():
+            for need in NEEDS[family]:
+                for strategy, options in strategies.items():
+                    by_class, by_fluid = [[] for _ in counted], []
                     for seed in range(runs):
                         for model, now, then, steps in looks(make(seed), need, strategy, options, seed, SHARES):
                             known = visits_class(model)
-                            counted[known].append(steps / by_count(now, then))
+                            by_class[known].append(steps / by_count(now, then))
                             if family == "near" and known == len(VISITS):
-                                fluid.append(steps / by_limit(model, now, then))
-        print(f'"{family}": ({", ".join(map(quantiles, counted))}),', [len(each) for each in counted], flush=True)
-        if fluid:
-            print(f"FLUID = {quantiles(fluid)}", len(fluid), flush=True)
+                                by_fluid.append(steps / by_limit(model, now, then))
+                    for cells, new in zip([*counted, fluid], [*by_class, by_fluid], strict=True):
+                        cells.append(new)
+        print(f'"{family}": ({", ".join(map(quantiles, counted))}),', flush=True)
+        if family == "near":
+            print(f"FLUID = {quantiles(fluid)}", flush=True)
 
 
-def quantiles(x):
-    return "(" + ", ".join(f"{q:.3g}" for q in np.quantile(x, QUANTILES)) + ")"
+def quantiles(cells):
+    """Quantiles of numbers: the outer ones those of the cell where they are farthest out."""
+    known = [x for x in cells if len(x) >= ENOUGH]
+    low, middle, high = QUANTILES
+    least, largest = min(np.quantile(x, low) for x in known), max(np.quantile(x, high) for x in known)
+    return f"({least:.3g}, {np.quantile(np.concatenate(known), middle):.3g}, {largest:.3g})"
 
 
 def check(runs):

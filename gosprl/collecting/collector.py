@@ -402,11 +402,15 @@ class Collector(AskTell):
 
     def _new_attempt(self) -> bool:
         """Ask the planner; False if there is nothing to do (any more)."""
+        sharing = self._sharing
+        as_before = self.engine.components is None and self.record.begun < self._renew_at
+        if sharing is not None and as_before and sharing.join(self.engine):
+            return True
         if not self._begin_attempt():
             return False
-        if self._sharing is not None:
+        if sharing is not None:
             assert self.planner is not None
-            self._sharing.begun(self.engine, self.planner)
+            sharing.begun(self.engine, self.planner)
         return True
 
     def _begin_attempt(self) -> bool:

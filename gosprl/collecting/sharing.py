@@ -6,6 +6,9 @@ cover only the surroundings of one walker. An attempt of another walker ends
 - if a sample that is issued gives a state all that it needs: its goals are others now;
 - if the planner changes its phase (`Planner.phase`): its accounts are about all walkers;
 - when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
+
+A plan may serve all walkers (`Planner.serves_all`). Then one of them asks the planner, and the others whose attempts
+have ended with it join, as long as the attempt is about the same need: a planner would say the same to each of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -59,6 +62,9 @@ class Sharing:
         self._walks = walks
         self._left = UNLIMITED  # steps that may be issued before all attempts end
         self._phase = 0
+        self._ended: set[Engine] = set()  # walkers whose attempts have ended here, and who have none since
+        self._common: Attempt | None = None  # the last attempt, if it serves all
+        self._need = (-1, -1)  # version and unmet states of the need when it began
 
     def positions(self, engine: Engine, s: int) -> list[int]:
         """Return where all walkers are, as far as that is known; first s, where one of them asks."""
@@ -67,9 +73,26 @@ class Sharing:
 
     def end_attempts(self, but: Engine | None = None) -> None:
         """Let all walkers but one ask for a new attempt before their next step."""
+        before, self._ended = self._ended, set()
         for walk in self._walks.values():
-            if walk.engine is not but:
-                walk.engine.end()
+            if (engine := walk.engine) is not but and (engine.attempt is not None or engine in before):
+                engine.end()
+                self._ended.add(engine)
+
+    def join(self, engine: Engine) -> bool:
+        """Let a walker follow the last attempt, if that serves it as well; whether it does."""
+        attempt, s, record = self._common, engine.state, engine.record
+        if attempt is None or engine not in self._ended or engine.broken or self._left <= 0 or record.looked_for:
+            return False
+        need, model = record.need, record.model
+        if (need.version, need.unmet_states) != self._need or len(attempt.limit) != len(model.rows):
+            return False
+        row = int(attempt.policy[s])
+        if not (row >= 0 and model.enabled[row]) and (need.of_states or not need.unmet_items[s]):
+            return False
+        self._ended.discard(engine)
+        engine.begin(attempt)
+        return True
 
     def end_if_used_up(self, engine: Engine) -> None:
         """End the attempt of a walker if the steps that the planner allowed are issued, perhaps to others."""
@@ -87,6 +110,10 @@ class Sharing:
             attempt = engine.attempt
             policy, limit = attempt.policy.copy(), attempt.limit.copy()
             engine.attempt = Attempt(policy, attempt.goals, limit, attempt.horizon, attempt.sample)
+        attempt, need = engine.attempt, engine.record.need
+        self._common = attempt if attempt.sample and planner.serves_all else None
+        self._need = (need.version, need.unmet_states)
+        self._ended.discard(engine)
 
     @property
     def left(self) -> int:

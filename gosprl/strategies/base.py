@@ -67,6 +67,14 @@ class Planner(ABC):
         """What the steps of the last attempt are accounted as; where it changes, all walkers of a fleet plan again."""
         return 0
 
+    @property
+    def serves_all(self) -> bool:
+        """Whether the last attempt is for other walkers of a fleet as well, wherever it has rows or samples on the way.
+
+        It samples on the way, and has rows and no goals.
+        """
+        return False
+
     def place_walkers(self, states: Sequence[int]) -> None:
         """Take in where all walkers of a fleet are, the one that asks first; called before `attempt`."""
 

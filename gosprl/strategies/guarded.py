@@ -261,6 +261,11 @@ class GuardedPlanner(Planner):
         """Whether the last attempt was a certified one."""
         return self._mode or PRACTICAL
 
+    @property
+    def serves_all(self) -> bool:
+        """Whether it is a practical one that does."""
+        return self.phase == PRACTICAL and self.practical.serves_all
+
     def account(self, steps: int, collected: int, *, walked: bool) -> None:
         """Record the total steps and needed samples so far."""
         if self._mode is not None and walked:

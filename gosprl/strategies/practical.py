@@ -230,6 +230,11 @@ class PracticalPlanner(Planner):
         return self._steps
 
     @property
+    def serves_all(self) -> bool:
+        """Whether there is a plan, and nothing is given up on the way."""
+        return self._plan is not None and self._reach is None
+
+    @property
     def may_give_up(self) -> bool:
         """True with `reach`, or if the paths' sets may have no path to a goal."""
         return self._reach is not None or self._paths.may_give_up
