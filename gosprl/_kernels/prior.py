@@ -18,7 +18,7 @@ STATES, EVENTS, PLACES, THERE, NOT_THERE = range(5)  # in `Learnt.scalars`
 UNDISCOVERED = 1  # states that are not known, before any is
 LEAST_C, LARGEST_C = 1e-5, 1e3  # bounds of a concentration
 OTHER, ALONE, SHARED, STAYS, KINDS = range(5)  # of rows, by their successors: see `kind_of`
-RARE, UNUSUAL = 16, 64  # one step in so many is rare; is unusual if others made it no more often than that
+RARE, UNUSUAL = 16, 32  # one step in so many is rare; is unusual if others made it no more often than that
 ANYWHERE = 1.0  # concentration from which on rows that jump are taken to lead anywhere
 
 
