@@ -100,7 +100,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.forecast
 	$(BIN)/python -m evidence.picture
 
-reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs each, about an hour on two idle cores; docs/reproduction is a copy of page, figures and means
+reproduce: $(READY)  ## the paper's figures and tables at both widths, 30 runs each (the copy in docs/reproduction: 10), about an hour on two idle cores
 	$(BIN)/gosprl reproduce all --out reproduction
 	rm -rf docs/reproduction && mkdir docs/reproduction
 	cd reproduction && tar -cf - index.md */summary.csv */figure*.png | tar -C ../docs/reproduction -xf -

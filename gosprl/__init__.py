@@ -1,7 +1,8 @@
 """Collect b(s, a) samples of every state-action pair of a system that can only be stepped through.
 
 `collect` walks a system until the need is met; `plan` is the optimistic shortest-path planner underneath; `fluid_limit`
-what no collector can beat. Importing this registers the paper's domains as Gymnasium environments too.
+is a lower bound on the expected steps of any collector. Importing this registers the paper's domains as Gymnasium
+environments, too.
 """
 
 from importlib import import_module
