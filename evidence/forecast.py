@@ -143,7 +143,7 @@ def check(runs):
     ]
     lines += ["", f"Made in {time.monotonic() - begin:.0f} s."]
     RESULT.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines[-3:]))
+    print("\n".join(lines[-5:]))
 
 
 def one_cell(make, strategy, options, need, runs):
