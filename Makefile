@@ -29,10 +29,9 @@ docs: $(READY)  ## build the documentation into site/, strictly; read it from th
 # The first one needs kernels that are not compiled yet, and fills the cache that all tests share, where that is empty.
 COLD := tests/kernels/test_specialisations.py
 
-# One process more than there are cores: tests of other processes wait for them.
 test: $(READY)  ## run the tests, on all cores
 	$(BIN)/python -m pytest $(COLD) tests/warm_up.py
-	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(addprefix --deselect ,$(COLD))
+	$(BIN)/python -m pytest -n auto $(addprefix --deselect ,$(COLD))
 
 ray: $(READY)  ## install Ray into .venv, and run the tests that need it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[ray]'
