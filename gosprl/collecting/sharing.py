@@ -8,7 +8,8 @@ cover only the surroundings of one walker. An attempt of another walker ends
 - when as many steps were issued as the last attempt may make: the planner wants to look at the counts again.
 
 A plan may serve all walkers (`Planner.serves_all`). Then one of them asks the planner, and the others whose attempts
-have ended with it join, as long as the attempt is about the same need: a planner would say the same to each of them.
+have ended here follow the same attempt, as long as the need is the same. A walker whose own attempt has ended, for
+example since a count exceeded its limit, asks the planner itself.
 """
 
 from collections.abc import Iterable, Mapping

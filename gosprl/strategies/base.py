@@ -69,9 +69,9 @@ class Planner(ABC):
 
     @property
     def serves_all(self) -> bool:
-        """Whether the last attempt is for other walkers of a fleet as well, wherever it has rows or samples on the way.
+        """Whether other walkers of a fleet may follow the last attempt, from states for which its policy has rows.
 
-        It samples on the way, and has rows and no goals.
+        Only attempts that sample on the way and have no goals.
         """
         return False
 
