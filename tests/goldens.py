@@ -123,7 +123,14 @@ def _told(answer):
         for name in ("policy", "values"):
             told[name] = np.array([getattr(answer, name)(*task) for task in tasks])
     told["guarantee"] = str(answer.guarantee)
-    return {name: _plain(value) for name, value in told.items()}
+    return {name: _plain(_ten_digits(value)) for name, value in told.items()}
+
+
+def _ten_digits(x):
+    """Floats with ten digits: linear solves round as the processor's BLAS does."""
+    if np.asarray(x).dtype.kind != "f":
+        return x
+    return np.array([f"{value:.9e}" for value in np.ravel(x)], dtype=float).reshape(np.shape(x))
 
 
 def _plain(x):
