@@ -6,7 +6,7 @@ the stored successors of row r are ptr[r] : ptr[r + 1].
 Rules for a kernel:
 
 - It is a free function of arrays, named tuples of arrays and numbers. No Python objects, no global randomness. The
-  caller passes the arrays it writes to; inner loops do not allocate.
+  caller passes the arrays it writes to; inner loops do not allocate. A kernel that does says so (see `_jit.jit`).
 - It gives the same bits compiled and interpreted (NUMBA_DISABLE_JIT=1): scalar `math` only, no NumPy reductions (they
   round in another order when compiled), stable sorts (`arrays.sort_by`). tests/kernels/test_kernels.py calls every
   kernel both ways.

@@ -14,7 +14,7 @@ def count(mask):
     return n
 
 
-@jit
+@jit(allocates=True)
 def members(mask):
     """Return the indices of the entries that are set, increasing."""
     out = np.empty(count(mask), dtype=np.int64)
@@ -33,7 +33,7 @@ def copy_to(out, source):
         out[i] = source[i]
 
 
-@jit
+@jit(allocates=True)
 def sort_by(keys, order):
     """Sort the indices `order` by their keys, increasing; indices with equal keys keep their order.
 

@@ -27,7 +27,7 @@ def sweep_relative(frozen, n, v, order, prefix, damping, out):
     return high - low
 
 
-@jit(nogil=True)
+@jit(nogil=True, allocates=True)
 def average(sets, cost, usable, v, evaluations, damping, precision, limit, q):
     """Iterate v until the span of L v - v is at most `precision`: min and max of L v - v then enclose the least gain.
 

@@ -29,7 +29,7 @@ def largest_move(up, down, extra):
     return largest
 
 
-@jit
+@jit(allocates=True)
 def largest_split_move(up, down, extra):
     """Bound `largest_move` from above in the time of a sort: an entry may gain with one part and lose with the rest.
 
@@ -63,7 +63,7 @@ def largest_moves(ptr, up, down, extra, few, out):
             out[r] = largest_split_move(up[row], down[row], extra[r])
 
 
-@jit
+@jit(allocates=True)
 def largest_sum(weight, room, mass):
     """Return the largest sum_j weight_j x_j over 0 <= x_j <= room_j with sum_j x_j <= mass."""
     total = 0.0
@@ -78,7 +78,7 @@ def largest_sum(weight, room, mass):
     return total
 
 
-@jit
+@jit(allocates=True)
 def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_from, hubs, over, under):
     """Bound the error of averages of functions that distances bound: V(i) - V(j) <= D[i, j].
 
@@ -132,7 +132,7 @@ def lipschitz_errors(ptr, succ, count, up, down, extra, D, part, far_to, far_fro
                     under[r] = min(under[r], one, both)
 
 
-@jit
+@jit(allocates=True)
 def average_errors(ptr, succ, up, down, extra, V, highest, out):
     """Fill the largest (p - p_hat) V over each row's set; `highest` is the largest V of all states.
 

@@ -9,7 +9,7 @@ from gosprl._kernels.constants import FAR
 from gosprl._kernels.sets import has_slack, is_open, stays_alive
 
 
-@jit
+@jit(allocates=True)
 def search_back(sets, goal, alive, usable, reached, queue):
     """Mark the states that can reach a goal with positive probability by usable rows. Returns their number.
 
@@ -55,7 +55,7 @@ def search_back(sets, goal, alive, usable, reached, queue):
                     n += 1
 
 
-@jit
+@jit(allocates=True)
 def predecessors(sets, alive, usable, reached):
     """(ptr, pred): for each state, the alive and not yet reached states with a usable row that can lead there."""
     S = len(alive)
@@ -81,7 +81,7 @@ def predecessors(sets, alive, usable, reached):
     return ptr, pred
 
 
-@jit(nogil=True)
+@jit(nogil=True, allocates=True)
 def reach(sets, goal, alive, usable):
     """Fill `alive`: the states from which usable rows reach a goal with probability 1 for some dynamics in the sets.
 
@@ -106,7 +106,7 @@ def reach(sets, goal, alive, usable):
             usable[r] = usable[r] and stays_alive(sets, r, alive, n_alive)
 
 
-@jit(nogil=True)
+@jit(nogil=True, allocates=True)
 def reversed_edges(sets, cost, usable):
     """(ptr [S + 1], states, weights): the graph with an edge from each possible successor back to its state.
 
@@ -138,7 +138,7 @@ def reversed_edges(sets, cost, usable):
     return ptr[: S + 1], state, weight
 
 
-@jit(nogil=True)
+@jit(nogil=True, allocates=True)
 def lightest_paths(ptr, state, weight, dist):
     """Lower dist [S] to dist[x] + (weight of the lightest path from x), minimised over x: Dijkstra's algorithm.
 
@@ -203,7 +203,7 @@ def sift_down(heap, place, dist, n):
     place[s] = i
 
 
-@jit(nogil=True)
+@jit(nogil=True, allocates=True)
 def head_start(sets, cost, goal, usable, v):
     """Fill initial values: the lightest path to a goal in the graph of `reversed_edges`, with edges to unseen goals.
 

@@ -98,7 +98,7 @@ def unseen_caps(ptr, first, visits, S, log_row, log_a, log_b, scale, total):
         total[r] = unseen_cap(first[ptr[r] : ptr[r + 1]], visits[r], S, a, b, scale)
 
 
-@jit
+@jit(allocates=True)
 def visits_for_cap(ptr, first, visits, S, log_row, log_a, log_b, scale, x, out):
     """Fill the visits at which `unseen_cap` is x at most, if no other successor appears; 0 < x < 1.
 

@@ -76,7 +76,7 @@ def frozen_room(sets, states, n):
     return room, longest
 
 
-@jit
+@jit(allocates=True)
 def new_frozen(n, room, longest):
     """Return empty arrays for a policy of n states with `room` stored successors."""
     return Frozen(
@@ -119,7 +119,6 @@ def sweep(sets, cost, usable, skip, v, states, n, order, rank, prefix, n_low, be
     value has decreased by more than -shift since. A row whose bound is not within a tie of the least value is not
     applied. shift = -inf applies all rows.
     """
-    # The code for one row is not a separate function: reference counting of its arrays would make it four times slower.
     row_ptr, begins, ends, succ, lower, upper, each_one, total, slack = sets
     f_state, f_cost, f_each, f_full, f_part, f_ptr, f_succ, f_weight, scratch = frozen
     rise, fall, rise_ratio, fall_ratio, kept, applied = 0.0, 0.0, 0.0, 0.0, 0, 0

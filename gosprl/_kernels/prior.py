@@ -369,7 +369,6 @@ def improve(
     A change is relative to 1 + value, and counts in states of at most this depth where `depth` times `floor` plus the
     value is at most `longest`. `sums` [2 A] are overwritten.
     """
-    # arrays by names of their own: each access to a tuple of arrays costs a count of references
     ptr, action, enabled, certain, terminal = layout.ptr, layout.action, layout.enabled, layout.certain, layout.terminal
     visits, start, length, succ, number = counts.visits, counts.start, counts.length, counts.succ, counts.number
     head, before, following = learnt.head, learnt.before, learnt.next

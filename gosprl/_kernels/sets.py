@@ -23,7 +23,7 @@ class Sets(NamedTuple):
     slack: NDArray[np.float64]  # [R] 1 - sum of the lower ends: the mass that nature distributes
 
 
-@jit
+@jit(allocates=True)
 def check_rows(ptr, succ, lower, upper, each, total, S, slack):
     """Fill `slack` and check all rows.
 

@@ -10,7 +10,7 @@ from gosprl._kernels.constants import CONVERGED, DEAD, FEW, HISTORY, OUT_OF_SWEE
 from gosprl._kernels.operator import accumulate, frozen_room, new_frozen, rank_states, sweep, sweep_frozen
 
 
-@jit
+@jit(allocates=True)
 def extrapolate(history, v):
     """Reduced-rank extrapolation of a linear iteration from its successive iterates x_0 .. x_k, the rows of `history`.
 
@@ -137,7 +137,7 @@ def direct_start(sets, cost, goal, alive, usable, n_goals, v):
                 v[s] = min(v[s], nearest + cost[r])
 
 
-@jit(nogil=True)
+@jit(nogil=True, allocates=True)
 def solve(sets, cost, goal, alive, usable, v, warm, evaluations, precision, ratio, limit, q, old):
     """Iterate v until the residual is at most `precision` and the ratios of the certificate sum to at most `ratio`.
 

@@ -1,4 +1,7 @@
-"""numba compiles a kernel anew for every combination of argument types. All callers agree on one."""
+"""numba compiles a kernel anew for every combination of argument types. All callers agree on one.
+
+Kernels that borrow arrays neither return arrays nor get some from other kernels: nobody would release them.
+"""
 
 import os
 import subprocess
@@ -14,6 +17,7 @@ import io
 
 import gymnasium
 import numpy as np
+from numba.core import types
 
 import gosprl
 from gosprl.model.committed import CommittedModel
@@ -100,8 +104,21 @@ assert len(kernels) > 40
 for name, kernel in kernels.items():
     inlined = kernel.targetoptions.get("inline") == "always"  # compiled as a part of its callers
     if len(kernel.signatures) != 1 - inlined:
-        differing = [sorted(set(map(str, types))) for types in zip(*kernel.signatures)]
-        print(name, len(kernel.signatures), *(types for types in differing if len(types) > 1))
+        differing = [sorted(set(map(str, kinds))) for kinds in zip(*kernel.signatures)]
+        print(name, len(kernel.signatures), *(kinds for kinds in differing if len(kinds) > 1))
+
+# A kernel that borrows arrays counts no references: it must not get arrays from what it calls, nor return any.
+def holds_arrays(kind):
+    return isinstance(kind, types.Array) or isinstance(kind, types.BaseTuple) and any(map(holds_arrays, kind))
+
+borrowing = {name: kernel for name, kernel in kernels.items() if kernel.targetoptions.get("_nrt") is False}
+assert len(borrowing) > 40
+for name, kernel in borrowing.items():
+    for compiled in kernel.overloads.values():
+        calls = compiled.type_annotation.calltypes.items()
+        got = [call for call, kind in calls if getattr(call, "op", "") == "call" and holds_arrays(kind.return_type)]
+        if got or holds_arrays(compiled.signature.return_type):
+            print(name, "needs allocates=True:", got or compiled.signature.return_type)
 """
 
 
