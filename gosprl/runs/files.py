@@ -181,6 +181,15 @@ def write_json(path: Path, value: dict[str, Any], lasting_name: bool = True) -> 
         sync_directory(path.parent)
 
 
+def stamp_of(path: Path) -> tuple[int, ...] | None:
+    """Return what changes when a file is replaced; None if there is none. A large table takes long to read."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def read_json(path: Path, limit: int = 256 * MIB, root: Path | None = None) -> dict[str, Any]:
     """Return the value that `write_json` wrote, without its digest.
 

@@ -21,9 +21,9 @@ from gosprl.runs import describing
 from gosprl.runs.batches import columns_of, decoded
 from gosprl.runs.chain import CHAIN, NAMES_FILE, WIDTH, Link, first_digest, link_of
 from gosprl.runs.counting import Counter
-from gosprl.runs.files import Damaged, open_regular
+from gosprl.runs.files import Damaged, open_regular, stamp_of
 from gosprl.runs.fleet_counting import FleetCounter
-from gosprl.runs.manifests import read_manifest
+from gosprl.runs.manifests import MANIFEST, read_manifest
 from gosprl.runs.models import begun_model
 from gosprl.runs.opened import FORGED, OpenRun
 from gosprl.runs.reading import Contents
@@ -58,6 +58,7 @@ class Follower:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._stamp = stamp_of(self._directory / MANIFEST)
         self._begin(read_manifest(directory))
 
     def _begin(self, manifest: dict[str, Any]) -> None:
@@ -99,9 +100,12 @@ class Follower:
         InputError
             If this is no run any more.
         """
-        manifest = read_manifest(self._directory)
-        if manifest != self.run.manifest:
-            self._begin(manifest)
+        stamp = stamp_of(self._directory / MANIFEST)
+        if stamp != self._stamp:
+            manifest = read_manifest(self._directory)
+            if manifest != self.run.manifest:
+                self._begin(manifest)
+            self._stamp = stamp
         before = self.events
         for link in self._new_links():
             self._take(link)

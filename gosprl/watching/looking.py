@@ -11,7 +11,7 @@ from typing import Any
 
 from gosprl import _checks
 from gosprl.runs.certificate import CERTIFICATE
-from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.files import Damaged, read_json, stamp_of
 from gosprl.runs.locks import is_being_written
 from gosprl.runs.looking import printable
 from gosprl.runs.showing import missing_pairs, progress
@@ -105,6 +105,8 @@ class _Watcher:
         self._forecast_at = -1  # the steps that it was made at
         self._busy_until = 0.0
         self._without_writer = 0
+        self._certified: dict[str, Any] = {}
+        self._read: tuple[int, ...] | None = None  # the stamp of the certificate that was read
 
     def look(self) -> Look:
         """Read what is new, and say how far the run is."""
@@ -141,11 +143,15 @@ class _Watcher:
         return Look({**facts, "forecast": self._as_facts(facts["rate"])})
 
     def _certificate(self) -> dict[str, Any] | None:
-        try:
-            value = read_json(self._directory / CERTIFICATE, root=self._directory)
-        except (Damaged, OSError):
-            return None  # there is none, or it is damaged: verify says which
-        return value if isinstance(value.get("events"), int) else None
+        path = self._directory / CERTIFICATE
+        stamp = stamp_of(path)
+        if stamp != self._read:
+            try:
+                self._certified = read_json(path, root=self._directory)
+            except (Damaged, OSError):
+                self._certified = {}  # there is none, or it is damaged: verify says which
+            self._read = stamp
+        return self._certified if isinstance(self._certified.get("events"), int) else None
 
     def _rate(self, now: float) -> float | None:
         (first, before), (_, steps) = self._times[0], self._times[-1]
