@@ -2,10 +2,11 @@
 
     python benchmarks/watching.py              writes benchmarks/results/watching.md
 
-Random walks with a log on a grid of 10,000 cells, of a fixed number of steps, in pairs: one alone, and one beside a
-process that watches it at the priority of `gosprl watch`, in turns first and second. What counts is the wall time of
-the run, over that of its pair; the median of the pairs has a 95 % interval by the sign test, whatever the distribution
-is.
+Runs with a log, in pairs: one alone, and one beside a process that watches it at the priority of `gosprl watch`, in
+turns first and second. What counts is the wall time of the run, over that of its pair; the median of the pairs has a
+95 % interval by the sign test, whatever the distribution is. Two runs are measured: one that collects with the default
+strategy, at about a million steps a second, for which there is a target; and a random walk, the fastest run there is,
+for which there is none: it and its log keep more than one core busy.
 
 Other programs make wall times longer by more than watching does. What they take of the processor is measured during
 each run: all that the machine was busy with, or did not get from its host, without the run and the one that watches.
@@ -28,9 +29,8 @@ import gosprl
 from gosprl.runs.settings import Out
 
 TARGET = 2.0  # per cent of the run's wall time
-STEPS, PAIRS, MOST_PAIRS = 30_000_000, 16, 20  # ten seconds each: to start the one that watches costs a second, too
+MORE = 1.25  # pairs that are made at most, for each that is wanted
 QUIET = 0.1  # cores that other programs may use
-QUICK_STEPS = 200_000
 TICKS = os.sysconf("SC_CLK_TCK")
 WATCH = """
 import os, sys, time
@@ -45,6 +45,27 @@ for look in watch(sys.argv[1], 1.0):
 """
 
 
+class Case(NamedTuple):
+    """A kind of run."""
+
+    title: str
+    side: int  # of the open grid
+    need: int
+    options: dict
+    pairs: int
+    has_target: bool
+
+    def system(self):
+        return gosprl.envs.make("open_grid", rows=self.side, columns=self.side)
+
+
+CASES = (
+    Case("400 samples of each of 14,400 pairs, default strategy", 60, 400, {}, 40, True),
+    Case("random walk on 10,000 states", 100, 10**9, {"strategy": "random", "max_steps": 50_000_000}, 16, False),
+)
+QUICK = (Case("3 samples of each of 400 pairs", 10, 3, {}, 1, True),)
+
+
 class Turn(NamedTuple):
     """One run."""
 
@@ -53,6 +74,7 @@ class Turn(NamedTuple):
     watching: float  # seconds of CPU of the process that watches, while the run goes on
     others: float  # cores that everything else used
     looks: int
+    steps: int
 
 
 def busy():
@@ -75,12 +97,14 @@ def used(process):
 
 def watcher(directory):
     """Start a process that watches a run, as soon as there is one; as `gosprl watch` does."""
-    process = subprocess.Popen([sys.executable, "-c", WATCH, str(directory)], stdout=subprocess.PIPE, text=True)
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", WATCH, str(directory)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables)
     process.stdout.readline()  # it has its imports
     return process
 
 
-def turn(mdp, steps, watched):
+def turn(case, mdp, watched):
     """Make one run."""
     with tempfile.TemporaryDirectory() as parent:
         directory = Path(parent) / "run"
@@ -90,22 +114,22 @@ def turn(mdp, steps, watched):
             return np.array([time.perf_counter(), time.process_time(), used(process) if watched else 0.0, busy()])
 
         before = clocks()
-        gosprl.collect(mdp, 10**9, seed=0, strategy="random", max_steps=steps, out=Out(directory))
+        steps = gosprl.collect(mdp, case.need, seed=0, out=Out(directory), **case.options).steps
         wall, cpu, watching, everything = clocks() - before
         looks = process.communicate()[0].split() if watched else []
         assert not watched or int(looks[-1]) == steps
-        return Turn(wall, cpu, watching, (everything - cpu - watching) / wall, len(looks))
+        return Turn(wall, cpu, watching, (everything - cpu - watching) / wall, len(looks), steps)
 
 
-def pairs(mdp, steps, wanted, most, allowed):
+def pairs(case, mdp, allowed):
     """(pairs of turns, alone and watched, in which other programs used few cores; how many were made)."""
     quiet = []
-    for made in range(1, most + 1):
+    for made in range(1, int(MORE * case.pairs) + 1):
         order = (False, True) if made % 2 else (True, False)  # what else the machine does may grow or fall
-        turns = {watched: turn(mdp, steps, watched) for watched in order}
+        turns = {watched: turn(case, mdp, watched) for watched in order}
         if not max(one.others for one in turns.values()) > allowed:  # nan: not known here
             quiet.append((turns[False], turns[True]))
-        if len(quiet) == wanted:
+        if len(quiet) == case.pairs:
             break
     return quiet, made
 
@@ -132,35 +156,40 @@ def said(kind, quiet, clock):
     return f"Watched takes {more:+.1f} % more {kind} (95 % interval {low:+.1f} to {high:+.1f})", low, high
 
 
+def section(case, allowed):
+    """The lines about one kind of run."""
+    mdp = case.system()
+    quiet, made = pairs(case, mdp, allowed)
+    lines = ["", f"## {case.title}", "", f"{made} pairs, of which {len(quiet)} count."]
+    if not quiet:
+        return [
+            *lines,
+            f"Target below {TARGET:g} %: {verdict(0, 0, 0, case.pairs)}." if case.has_target else "No result.",
+        ]
+    alone, beside = (np.median(np.array(turns), axis=0) for turns in zip(*quiet, strict=True))
+    cpu, *_ = said("CPU time of its own", quiet, lambda one: one.cpu)
+    wall, low, high = said("wall time", quiet, lambda one: one.wall)
+    names = ("run, s", "run, CPU s", "steps a second", "looks", "watching, CPU s", "other programs, cores")
+    lines += ["", *header("medians", *names)]
+    for name, one in (("alone", Turn(*alone)), ("watched", Turn(*beside))):
+        watching = (f"{one.looks:.0f}", f"{one.watching:.2f}") if one.looks else ("", "")
+        rate = f"{one.steps / one.wall:,.0f}"
+        lines.append(cells(name, f"{one.wall:.2f}", f"{one.cpu:.2f}", rate, *watching, f"{one.others:.2f}"))
+    target = f"; target below {TARGET:g}: {verdict(low, high, len(quiet), case.pairs)}" if case.has_target else ""
+    return [*lines, "", f"{cpu}.", f"{wall}{target}."]
+
+
 def main():
     quick = options(__doc__).quick
-    steps, *how = (QUICK_STEPS, 1, 1, np.inf) if quick else (STEPS, PAIRS, MOST_PAIRS, QUIET)
-    wanted = how[0]
-    mdp = gosprl.envs.make("open_grid", rows=100, columns=100)
-    turn(mdp, QUICK_STEPS, False)
-    quiet, made = pairs(mdp, steps, *how)
+    turn(QUICK[0], QUICK[0].system(), False)
     lines = [
         "# Watching a run",
         "",
-        f"`python benchmarks/watching.py`: {steps:,} steps of a random walk on a grid of 10,000 cells with a log,",
-        f"alone and beside a process that looks once a second. {made} pairs, of which {len(quiet)} count: in the",
-        f"others, other programs used more than {QUIET:g} cores.",
-        "",
+        "`python benchmarks/watching.py`: runs with a log, alone and beside a process that looks once a second. Pairs",
+        f"during which other programs used more than {QUIET:g} cores do not count.",
     ]
-    if quiet:
-        alone, beside = (np.median(np.array(turns), axis=0) for turns in zip(*quiet, strict=True))
-        cpu, *_ = said("CPU time of its own", quiet, lambda one: one.cpu)
-        wall, low, high = said("wall time", quiet, lambda one: one.wall)
-        names = ("run, s", "run, CPU s", "steps a second", "looks", "watching, CPU s", "other programs, cores")
-        lines += header("medians", *names)
-        for name, one in (("alone", alone), ("watched", beside)):
-            watching = (f"{one[4]:.0f}", f"{one[2]:.2f}") if one[4] else ("", "")
-            lines.append(
-                cells(name, f"{one[0]:.2f}", f"{one[1]:.2f}", f"{steps / one[0]:,.0f}", *watching, f"{one[3]:.2f}")
-            )
-        lines += ["", f"{cpu}.", f"{wall}; target below {TARGET:g}: {verdict(low, high, len(quiet), wanted)}."]
-    else:
-        lines.append(f"Target below {TARGET:g} %: {verdict(0, 0, 0, wanted)}.")
+    for case in QUICK if quick else CASES:
+        lines += section(case, np.inf if quick else QUIET)
     write("watching", lines, quick=quick, packages=("pyarrow",), times="Wall and CPU times")
 
 
