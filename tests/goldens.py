@@ -921,7 +921,10 @@ _MASKS = "actions that a state does not offer are no rows"
 _ONE_BY_ONE = (
     "a state beyond reach is given up at once, not when all others are met: there is one goal less from then on"
 )
-_PLAN = "the practical plan has prices later, wider sets where successors are known, and a learnt prior"
+_PLAN = (
+    "the practical plan has prices later, wider sets where successors are known, a learnt prior, narrower sets once "
+    "there are prices, and takes near ties by the flow of the program"
+)
 _DISCOVERED = "the guarantee says that it is about the states discovered; resets after truncations count"
 
 

@@ -178,7 +178,7 @@ from gosprl._kernels.steps import (
     slot_of_step,
     state_after,
 )
-from gosprl._kernels.ties import Seen, greedy, hashed_uniform, pick
+from gosprl._kernels.ties import Seen, follow_flow, greedy, hashed_uniform, pick
 from gosprl._kernels.unknown import hidden_cap, unknown_intervals, unknown_total
 from gosprl._kernels.walk import Course, Dynamics, drawn_row, under_sampled_row, walk, why_ended
 
@@ -270,6 +270,7 @@ __all__ = [
     "flow_step",
     "flow_steps",
     "focus",
+    "follow_flow",
     "frozen_room",
     "greedy",
     "has_slack",

@@ -1,4 +1,4 @@
-"""The greedy policy, and how ties are broken: by the counts, then at random."""
+"""The greedy policy, and how ties are broken: by the counts, then at random; or near ties by a flow."""
 
 import math
 from typing import NamedTuple
@@ -79,3 +79,21 @@ def greedy(row_ptr, q, alive, tie, key, seen, v, least, policy):
                 least[s] = min(least[s], q[r])
             if least[s] < math.inf:
                 policy[s] = pick(q, row_ptr[s], row_ptr[s + 1], least[s], tie, key, s, seen, v)
+
+
+@jit
+def follow_flow(row_ptr, q, close, left, visits, share, policy, limit):
+    """Change a greedy policy [S] to the rows with the most visits `left` [R], among those within `close` of its q.
+
+    Lower limit [R], the visits of a row after which another one may have more left, to a share of those left.
+    """
+    for s in range(len(policy)):
+        if policy[s] < 0:
+            continue
+        best, most = policy[s], q[policy[s]] + close
+        for r in range(row_ptr[s], row_ptr[s + 1]):
+            if q[r] <= most and left[r] > left[best]:
+                best = r
+        policy[s] = best
+        if left[best] > 0:
+            limit[best] = min(limit[best], visits[best] + max(1, int(share * left[best])))

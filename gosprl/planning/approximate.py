@@ -104,7 +104,7 @@ def solve(
     above = float(net.cost @ at.x_to) + _kernels.shortage(net, at.x_to, at.arriving) * float(-v.min())
     at_hub = (float(at.v_to[S]) if hub >= 0 else 0.0, at.x_to[R:], targets)
     last = Start(at.x_to[:R], at.v_to[:S], at.y_to[:S], at_hub, needed)
-    return Flow(fixed + proven, v[:S], last, _relative(above - proven, above))
+    return Flow(fixed + proven, v[:S], last, gap=_relative(above - proven, above))
 
 
 def solve_model(

@@ -45,6 +45,7 @@ class Flow:
     value: float  # the least cost
     potential: NDArray[np.float64]  # [S] at most 0
     basis: Any  # to begin the next one with
+    visits: NDArray[np.float64] | None = None  # [R] lambda; None: not known
     gap: float = 0.0  # of an approximate solution: estimated relative error of the cost beyond the needed samples
 
 
@@ -115,8 +116,8 @@ def solve(
         index=line[by_column],
         value=value[by_column],
     )
-    least_cost, duals, last = _run(program, basis)
-    return Flow(least_cost, duals[:S], last)
+    least_cost, x, duals, last = _run(program, basis)
+    return Flow(least_cost, duals[:S], last, x[:R] / scale)
 
 
 def _visits_per_departure(
@@ -241,8 +242,8 @@ class _Program:
         )
 
 
-def _run(program: _Program, basis: Any) -> tuple[float, NDArray[np.float64], Any]:
-    """Return (the least cost, the duals [m], the basis). Begun at `basis` if that fits.
+def _run(program: _Program, basis: Any) -> tuple[float, NDArray[np.float64], NDArray[np.float64], Any]:
+    """Return (the least cost, x [n], the duals [m], the basis). Begun at `basis` if that fits.
 
     The solver's tolerances are absolute, but needs and the chances to leave a state differ by many orders of magnitude:
     what it takes for a solution may miss all that is needed in some state. So each answer is checked in relative terms,
@@ -266,7 +267,7 @@ def _run(program: _Program, basis: Any) -> tuple[float, NDArray[np.float64], Any
             duals = np.array(solution.row_dual)
             if program.is_solved_by(x, duals):
                 first = solver.getInfo().objective_function_value / unit
-                return first if number == 0 else float(program.cost @ x), duals, basis
+                return first if number == 0 else float(program.cost @ x), x, duals, basis
         elif reason == INFEASIBLE and reasons[-1:] == [INACCURATE]:
             slack = ROUNDING
         elif reason == INFEASIBLE and INFEASIBLE in reasons:

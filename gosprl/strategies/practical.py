@@ -10,8 +10,14 @@ It takes needed samples wherever it is, and chooses among goals by the prices of
    goals for the end. So goals have prices (`gosprl.strategies.prices`) in addition to the steps of the path.
 3. Plan again when the need of a state is met, when a count has doubled, or in states that the last plan does not cover.
 
-Where there are no prices, paths are planned around the current state only (`gosprl.planning.focus`). If successors are
-known, the sets are wider as long as there are no prices: to test a row again costs little, to misjudge it a lot.
+Where there are no prices, paths are planned around the current state only (`gosprl.planning.focus`), in wider sets: to
+test a row again costs little, to misjudge it a lot. If a plan in narrow sets predicted the next needed sample much
+earlier than now, what was seen by chance misled it: the sets are wide again until that sample is there.
+
+Near ties. By the program, many rows are equally good, to first order. They are not: a walk that always takes the best
+of them, by estimates, finishes some goals early, and makes long ways to the few others in the end. The flow of the
+program takes all of them in proportion. So among rows that are nearly as good as the best one, the walk takes the row
+with the most visits left in the flow, and compares them again after a part of these.
 
 In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
 refute. While the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it expects instead. Then
@@ -46,8 +52,11 @@ from gosprl.strategies.reach import Reach
 
 PATIENCE = 10  # times the steps that the prior predicts to the next needed sample
 DISTANCE_PRECISION, DISTANCES_AGAIN = 0.05, 1.05  # of expected steps; growth of the counts after which they are new
-NARROW = 0.01  # scale of the sets
-KNOWN = {False: 0.1, True: 0.05}  # if successors are known, by whether goals have prices
+SOON = 3  # times the steps that a plan in the narrowest sets predicts
+NARROW = {False: 0.01, True: 0.001}  # scale of the sets, by whether goals have prices
+KNOWN = {False: 0.1, True: 0.05}  # the same if successors are known
+CLOSE = 0.1  # expected steps that a row which the program asks for may be behind the best one
+SHARE = 0.25  # of the visits that it asks for, after which rows are compared again
 
 
 class NarrowKL(KL):
@@ -80,8 +89,8 @@ class Practical(Strategy):
     Parameters
     ----------
     delta, scale
-        Level and width multiplier of the `kl` sets that paths are planned with; scale None: 0.01; where
-        successors are known 0.1, and 0.05 as soon as goals have prices.
+        Level and width multiplier of the `kl` sets that paths are planned with; scale None: 0.01, and 0.001 as
+        soon as goals have prices; where successors are known 0.1 and 0.05.
     successors
         Candidates for the next states, as in `EmpiricalModel.restrict`.
     dynamics
@@ -118,7 +127,7 @@ class Practical(Strategy):
         """Return the options of the shortest paths that the walk takes, to goals with prices or without."""
         if self.dynamics is not None:
             return Gosprl(dynamics=self.dynamics, successors=self.successors, duplicate_start=False)
-        usual = NARROW if self.successors is None else KNOWN[priced]
+        usual = (NARROW if self.successors is None else KNOWN)[priced]
         sets = NarrowKL(self.delta, self.scale or usual)
         return Gosprl(confidence=sets, successors=self.successors, duplicate_start=False)
 
@@ -155,14 +164,14 @@ class PracticalPlanner(Planner):
         self.options, self.model, self.need = options, model, need
         self._under_sampled = _kernels.under_sampled_row
         self._prices = Prices(model, need, options.fluid, options.dynamics)
-        self._priced = False  # whether the last plan had prices
-        self._paths = GosprlPlanner(options.paths(self._priced), model, need, rng)
+        self._narrow = False  # whether the sets are those of plans with prices
+        self._paths = GosprlPlanner(options.paths(self._narrow), model, need, rng)
         self._reach = reach
         self._prior = Prior(model) if self._may_have_prior() else None
         self._endgame = None if options.dynamics is None else Endgame(model, need, options.dynamics)
         self._plan: Attempt | None = None
         self._new_arrays()
-        self._collected, self._since, self._predicted = -1, 0, 0.0  # see `_waited_too_long`
+        self._collected, self._since, self._predicted = -1, 0, 0.0  # see `_waited`
         self._made = (0, 0, 0)  # mark of the model, unmet states and version of the need at the last plan
 
     def _new_arrays(self) -> None:
@@ -243,7 +252,7 @@ class PracticalPlanner(Planner):
     def guarantee(self) -> Guarantee:
         """There is none, unless the dynamics are known."""
         known = self.options.dynamics is not None
-        return Guarantee(known=True) if known else Guarantee.heuristic(f"scale {self.options.scale or NARROW:g}")
+        return Guarantee(known=True) if known else Guarantee.heuristic(f"scale {self.options.scale or NARROW[False]:g}")
 
     @property
     def work(self) -> dict[str, float]:
@@ -302,19 +311,35 @@ class PracticalPlanner(Planner):
 
     def _optimistic_plan(self, s: int, t: int) -> tuple[Attempt | GivenUp, float]:
         """Return (a plan in the scaled sets, its value)."""
-        if self._prices.used != self._priced:
+        narrow = self._prices.used and (self.model.closed or not self._waited(t, SOON))
+        if narrow != self._narrow:
             self._change_width()
         self._paths.prices = self._prices.at(s, t, self._paths.unseen)
         self._paths.restart()
         planned = self._paths.attempt(s, t)
+        if isinstance(planned, Attempt):
+            if narrow:
+                self._predicted = max(self._predicted, self._paths.value)
+            planned = self._along_the_flow(planned)
         return planned, self._paths.value
 
+    def _along_the_flow(self, planned: Attempt) -> Attempt:
+        """Return the plan with the rows that the program asks for, where they are nearly as good."""
+        from gosprl import _kernels
+
+        left, plan, model = self._prices.visits_left(), self._paths.space.solution, self.model
+        if left is None or plan is None or self._paths.focus is not None:
+            return planned
+        limit = planned.limit.copy()
+        _kernels.follow_flow(model.rows.ptr, plan.q, CLOSE, left, model.visits, SHARE, planned.policy, limit)
+        return replace(planned, limit=limit)
+
     def _change_width(self) -> None:
-        """Plan in other sets from now on, since goals have prices now, or have none any more."""
-        self._priced, options = not self._priced, self.options
-        if options.successors is not None and options.scale is None:
+        """Plan in narrower or wider sets from now on."""
+        self._narrow, options = not self._narrow, self.options
+        if options.dynamics is None and options.scale is None:
             memory = self._paths.remember()
-            self._paths = GosprlPlanner(options.paths(self._priced), self.model, self.need, self._paths.rng)
+            self._paths = GosprlPlanner(options.paths(self._narrow), self.model, self.need, self._paths.rng)
             self._paths.recall(memory)
 
     def _expected_plan(self, s: int, t: int) -> tuple[Attempt, float] | None:
@@ -323,7 +348,7 @@ class PracticalPlanner(Planner):
         if prior is None or need.missing == 0:
             return None
         prior.update(need)
-        if not prior.leads() or self._waited_too_long(t):
+        if not prior.leads() or self._waited(t, PATIENCE):
             return None
         optimism, prices = prior.optimism, None
         potential = self._prices.at(s, t, prior.unseen) if optimism > 0 else None
@@ -338,11 +363,11 @@ class PracticalPlanner(Planner):
         # looking for goals that nobody saw, every visit changes what is expected
         return Attempt(policy, self._no_goals, self._no_visits if prior.hidden else self._limits(), UNLIMITED), value
 
-    def _waited_too_long(self, t: int) -> bool:
-        """Whether the prior predicted the next needed sample much earlier: then it is wrong here, and others plan."""
+    def _waited(self, t: int, times: int) -> bool:
+        """Whether the next needed sample takes so many times the steps predicted: then what predicted it is wrong."""
         if self.need.collected != self._collected:
             self._collected, self._since, self._predicted = self.need.collected, t, 0.0
-        return t - self._since > PATIENCE * (self._predicted + 1)
+        return t - self._since > times * (self._predicted + 1)
 
     def _limits(self) -> NDArray[np.int64]:
         """Return the visits [R] at which a plan made now is stale: one more than there are, or twice as many."""

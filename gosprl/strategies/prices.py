@@ -47,7 +47,7 @@ CHOICES, FORCED = 1_500, 2_000  # 500 states with four actions have as many choi
 AGAIN, OFTEN, STEPS = 0.2, 0.03, 150  # when the program is solved again: see `at`
 WORK = 20_000  # with many states: entries of the program that its solution may visit, per step of the walk
 TRUSTED = 0.1  # largest gap of a solution whose potential is used
-PSEUDO = 0.1  # if successors are known: number of additional samples that each candidate of a row counts
+PSEUDO = {False: 0.5, True: 0.1}  # by whether successors are known: additional samples of each stored one of a row
 COLLECTED = {False: 1, True: 6}  # by whether successors are known: needed samples a pair before there are prices
 BELIEVED = (1, 5)  # if successors are known: steps taken off each price; its largest value then
 FEW, SMALLER = 3, 0.9  # below so many missing samples a missing item, prices are multiplied by this
@@ -80,7 +80,9 @@ class Prices:
         self._again, self._missing = -np.inf, np.inf  # time and missing samples at which the program is solved again
         self._solved = 0  # time at which the program was last solved
         self._potential: NDArray[np.float64] | None = None
+        self._visits: NDArray[np.float64] | None = None  # [R] of each row at the end, by the last solution
         self._basis: Any = None
+        self._of_program = False  # whether the last prices were those of the program
         few = model.rows.num_states <= FLUID_STATES
         self._tours = Tours(model, need, dynamics) if dynamics is not None and few else None
 
@@ -94,7 +96,7 @@ class Prices:
     def resize(self) -> None:
         """Forget the prices of fewer states."""
         self._again = -np.inf if self._potential is not None else self._again
-        self._potential, self._basis = None, None
+        self._potential, self._basis, self._visits = None, None, None
 
     @property
     def used(self) -> bool:
@@ -121,6 +123,7 @@ class Prices:
         percent; and if far more samples are missing than at the last time. `unseen` returns the mass of unseen
         successors in each row [R].
         """
+        self._of_program = False
         if not self.used:
             return None
         if self._tours is not None and len(self.walkers) < 2 and (prices := self._tours.prices()) is not None:
@@ -130,9 +133,17 @@ class Prices:
             self._solve_again(s, t, unseen, missing)
         if self._potential is None:
             return None
+        self._of_program = True
         few = missing < FEW * float(self._need.unmet_items.sum())
         prices = SMALLER * self._potential if few else self._potential
         return self._believed(prices) if self._model.closed and self._dynamics is None else prices
+
+    def visits_left(self) -> NDArray[np.float64] | None:
+        """Return the visits of each row [R] that the program still asks for.
+
+        None if the last prices were not those of the program, or if it was solved approximately.
+        """
+        return self._visits - self._model.visits if self._of_program and self._visits is not None else None
 
     def _believed(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return prices [S] of which small differences are ignored, and large ones cut."""
@@ -147,11 +158,12 @@ class Prices:
         except GosprlError as error:
             if not self.warned:
                 warnings.warn(f"goals are taken nearest first for now: {error}", stacklevel=2)
-            self.warned, self._basis, self._potential = True, None, None
+            self.warned, self._basis, self._potential, self._visits = True, None, None, None
             self._again, self._missing = t + AGAIN * missing, np.inf
             return
         self.programs, self._solved = self.programs + 1, t
         self._potential, self._basis = flow.potential if flow.gap <= TRUSTED else None, flow.basis
+        self._visits = None if flow.visits is None else self._model.visits + flow.visits
         wait = max(OFTEN * flow.value, min(AGAIN * flow.value, STEPS))
         if self._model.rows.num_states > FLUID_STATES:  # so that there is work for a hundred iterations
             wait = max(wait, self._model.rows.num_states / 10)
@@ -172,6 +184,6 @@ class Prices:
             law = np.bincount(starts, minlength=model.rows.num_states).astype(float)
             return of_mdp(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, model.costs(), pair, state, law, basis=self._basis)
         if model.closed:
-            return of_model(model, pair, state, starts, None, PSEUDO, self._basis)
+            return of_model(model, pair, state, starts, None, PSEUDO[True], self._basis)
         escape = np.where(model.enabled, unseen(), 0.0)
-        return of_model(model, pair, state, starts, escape, basis=self._basis)
+        return of_model(model, pair, state, starts, escape, PSEUDO[False], self._basis)

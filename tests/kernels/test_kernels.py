@@ -178,6 +178,9 @@ leave, policy = np.empty(S), np.empty(S, dtype=np.int64)
 for key in (-1, 12345):
     _kernels.greedy(model.rows.ptr, np.round(q), alive, 1e-6, key, seen_of(model), np.floor(v), leave, policy)
     show("greedy", leave, policy)
+limit = np.full(len(q), 9)
+_kernels.follow_flow(model.rows.ptr, np.round(q), 1.5, rng.normal(3, 4, len(q)), np.arange(len(q)), 0.25, policy, limit)
+show("follow_flow", policy, limit)
 
 # whole runs: simulated, on a Gymnasium environment, and hitting times
 show("hitting_times", gosprl.envs.make("riverswim6").hitting_times())

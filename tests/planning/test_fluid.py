@@ -75,6 +75,21 @@ def test_the_potentials_prove_the_value(seed):
     assert law @ v + pair @ worth == pytest.approx(flow.value, rel=TOLERANCE, abs=TOLERANCE)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_the_visits_are_a_solution(seed):
+    """They cover the need, cost what the program says, and leave no more than what arrives: the rest is the end."""
+    mdp, prob, cost, pair, state, law, escape = instance(seed)
+    S, row = mdp.num_states, np.repeat(np.arange(len(mdp.rows)), np.diff(mdp.ptr))
+    flow = solve(mdp.rows, mdp.ptr, mdp.succ, prob, cost, pair, state, law, escape)
+    visits = flow.visits
+    assert (visits >= pair - TOLERANCE).all()
+    left = np.bincount(mdp.rows.state, visits, S)
+    assert (left >= state - TOLERANCE).all()
+    assert cost @ visits == pytest.approx(flow.value, rel=TOLERANCE, abs=TOLERANCE)
+    arrived = law + np.bincount(mdp.succ, prob * visits[row], S)
+    assert (np.maximum(left - arrived, 0)).sum() <= escape @ visits + TOLERANCE * (1 + visits.sum())
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_beginning_with_another_solution_changes_nothing(seed):
     mdp, prob, cost, pair, state, law, escape = instance(seed)

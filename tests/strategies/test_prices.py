@@ -36,6 +36,27 @@ def test_the_price_is_the_potential_of_the_program_and_smaller_while_few_samples
     np.testing.assert_allclose(priced, (0.9 if missing < 3 else 1.0) * flow.potential)
 
 
+def test_the_visits_left_are_those_of_the_program_less_those_made_since():
+    """Tours have no program, so no visits; the others are those of the test above."""
+    collector = gosprl.Collector(model=EmpiricalModel.over(CLIFF.rows), need=10, seed=0)
+    priced = Prices(collector.model, collector.record.need, None, CLIFF)
+    assert priced.visits_left() is None
+    priced.at(5, 1, lambda: np.zeros(len(CLIFF.rows)))
+    before = priced.visits_left()
+    assert (before >= 10 - 1e-9).all()
+    row = int(CLIFF.rows.index(5, 2))
+    collector.observe(5, 2, 4)
+    collector.record.update_need()
+    priced.at(4, 2, lambda: np.zeros(len(CLIFF.rows)))
+    np.testing.assert_allclose(before - priced.visits_left(), np.arange(len(CLIFF.rows)) == row)
+    need = np.zeros((48, 4), dtype=int)
+    need[:3, 0] = 1
+    few = gosprl.Collector(model=EmpiricalModel.over(CLIFF.rows), need=need, seed=0)
+    tours = Prices(few.model, few.record.need, None, CLIFF)
+    assert tours.at(5, 1, lambda: np.zeros(len(CLIFF.rows))) is not None
+    assert tours.visits_left() is None
+
+
 @pytest.mark.parametrize("states", [1, 4, 6])
 def test_prices_begin_by_what_is_needed_not_by_the_size_of_the_system(states):
     """After one needed sample a pair, whatever the number of states that nothing is asked of."""
