@@ -48,7 +48,7 @@ def all_commands():
 
 
 def promised(comment):
-    """The constants that a comment begins with, as values: "True, 3309, "met"" gives three; so does a tuple."""
+    """The constants that a comment begins with, as values: "True, 3351, "met"" gives three; so does a tuple."""
     rest = comment.strip()
     if rest[:1] in ("(", "[") or rest[:1] == "'":
         with contextlib.suppress(ValueError, SyntaxError):
