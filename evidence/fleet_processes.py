@@ -30,6 +30,7 @@ RESULT = Path(__file__).parent / "results" / "fleet_processes.md"
 DOMAIN = "four_room43"
 CASES = [  # seconds a step, walkers, need, lease, efficiency asked for, steps a CPU second asked for
     (0.020, 16, 10, 1, 0.95, None),
+    (0.020, 16, 40, 1, 0.95, None),
     (0.020, 64, 40, 1, 0.90, 15_000),
     (0.020, 64, 40, 4, 0.90, 15_000),
     (0.001, 4, 10, 1, 0.85, None),
