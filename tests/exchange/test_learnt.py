@@ -186,7 +186,7 @@ def test_storm_cooperating_gives_our_optimistic_plan(seed):
 def test_robust_answers_contain_the_truth_and_narrow_sets_do_not():
     runs = [run(seed, 1.0, (".drn",)) for seed in range(24)]
     assert p_value(sum(not one.contains for one in runs if one.complete), len(runs)) >= FALSE_ALARM
-    narrow = [run(seed, 0.01, (".drn",)) for seed in range(80)]  # a third of them fail: fewer could not be told apart
+    narrow = [run(seed, 0.01, (".drn",)) for seed in range(120)]  # a third of them fail: fewer could not be told apart
     outside = sum(not one.contains for one in narrow if one.complete)
     assert p_value(outside, len(narrow)) < FALSE_ALARM
 

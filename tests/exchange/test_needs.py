@@ -52,7 +52,7 @@ def check(result):
 
 def test_a_csv_file_of_observations_that_are_discovered(tmp_path):
     (tmp_path / "need.csv").write_text(CSV)
-    check(gosprl.collect(Line(), tmp_path / "need.csv", actions=ACTIONS, need_unknown="wait", seed=0))
+    check(gosprl.collect(Line(), tmp_path / "need.csv", actions=ACTIONS, need_unknown="wait", seed=1))
     with pytest.raises(InputError, match=r"row 1, column observation: .* is not known before the run"):
         gosprl.collect(Line(), tmp_path / "need.csv", actions=ACTIONS)
 

@@ -11,7 +11,7 @@ from evidence.probe import TRUTH, claims, right
 from evidence.probed import TEN, Broken, Clock
 from gosprl import InputError
 
-QUICK = {"MiniGrid, partial view": 20_000, "Blackjack": 20_000, "absorbing trap": 5_000}
+QUICK = {"MiniGrid, partial view": 20_000, "Blackjack": 30_000, "absorbing trap": 5_000}
 
 
 @pytest.mark.parametrize("name", TEN)
