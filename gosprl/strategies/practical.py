@@ -14,15 +14,15 @@ Where there are no prices, paths are planned around the current state only (`gos
 test a row again costs little, to misjudge it a lot. If a plan in narrow sets predicted the next needed sample much
 earlier than now, what was seen by chance misled it: the sets are wide again until that sample is there.
 
+In such sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
+refute. While the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it expects instead. Then
+prices count in proportion to the optimism: at one sample a pair there are none. Where the prior predicted the next
+needed sample much earlier than now, it is wrong, and paths are planned in the sets until there is one.
+
 Near ties. By the program, many rows are equally good, to first order. They are not: a walk that always takes the best
 of them, by estimates, finishes some goals early, and makes long ways to the few others in the end. The flow of the
 program takes all of them in proportion. So among rows that are nearly as good as the best one, the walk takes the row
 with the most visits left in the flow, and compares them again after a part of these.
-
-In those sets, unseen successors are a shortcut to the goal from everywhere. With few samples that is expensive to
-refute. While the learnt prior leads (`gosprl.planning.prior`), paths are planned with what it expects instead. Then
-prices count in proportion to the optimism: at one sample a pair there are none. Where the prior predicted the next
-needed sample much earlier than now, it is wrong, and paths are planned in the sets until there is one.
 
 With known dynamics nothing is learnt: paths and prices are those of the true dynamics.
 """
