@@ -312,11 +312,10 @@ class Walk:
     @property
     def level(self) -> Guarantee:
         """The guarantee at the level of the sets."""
-        delta = self.family().delta
-        return self.at(self.delta if delta is None else delta, dynamics=True)
+        return self.at(self.family().delta, dynamics=True)
 
-    def at(self, delta: float, dynamics: bool = False) -> Guarantee:
-        """Return the guarantee at level `delta`; a heuristic one if the sets are scaled below 1.
+    def at(self, delta: float | None, dynamics: bool = False) -> Guarantee:
+        """Return the guarantee at level `delta`; a heuristic one if the sets are scaled below 1, or state no level.
 
         Parameters
         ----------
@@ -325,8 +324,8 @@ class Walk:
         dynamics
             Whether it is about the dynamics: then successors that were given are an assumption of it.
         """
-        if narrowed := self.family().narrowed:
-            return Guarantee.heuristic(narrowed)
+        if why := self.family().no_promise:
+            return Guarantee.heuristic(why)
         return Guarantee(delta, given=("the successors",) if dynamics and self._successors_given() else ())
 
     def _successors_given(self) -> bool:

@@ -435,7 +435,7 @@ def learn_policy(
     bounds = rule.problem.bounds(rule.precision)
     states, lives = np.unique(model.rows.state[rule.counting]), model.states.lives
     of_sets = rule.problem.family.delta
-    level = delta / 2 + (delta / 2 if of_sets is None else of_sets)
+    level = None if of_sets is None else delta / 2 + of_sets
     action = np.where(np.isin(np.arange(model.rows.num_states), states), model.rows.action[bounds.rows], -1)
     return LearntPolicy(
         policy=action[lives],

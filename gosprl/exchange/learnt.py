@@ -196,8 +196,8 @@ def _notes(
     ]
     if point:
         notes.append("observed frequencies: answers have no guarantee")
-    elif family.delta is None or family.narrowed:
-        notes.append(f"{family.narrowed or f'scale {family.scale:g}'}: there is no guarantee")
+    elif family.delta is None or family.no_promise:
+        notes.append(f"{family.no_promise}: there is no guarantee")
     else:
         notes += [
             f"level: delta = {family.delta!r}",
@@ -214,9 +214,8 @@ def _notes(
         notes.append(f"{raised} lower ends of 0 were raised to {TINY:g}, as model checkers need positive ones")
     if "reward" in rewards:
         low, mean, _ = rewards["reward"]
-        what = (
-            "alone: the rewards are not in reward_range" if low is mean else "and intervals, which hold at level delta"
-        )
+        held = "without a guarantee" if family.no_promise else "which hold at level delta"
+        what = "alone: the rewards are not in reward_range" if low is mean else f"and intervals, {held}"
         notes.append(f"reward: means of the rewards seen, {what}")
     notes.append("steps: 1 for each step of the system, 0 for resets; bounds on time count resets as well")
     if "cost" in rewards:

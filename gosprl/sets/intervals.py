@@ -69,7 +69,8 @@ class Confidence(ABC):
     Attributes
     ----------
     delta
-        The true dynamics are in the sets at all times with probability at least 1 - delta; None: no such statement.
+        The true dynamics are in the sets at all times with probability at least 1 - delta; None: no such statement, so
+        that nothing that rests on these sets has a level.
     scale
         Multiplier of the width; below 1 there is no guarantee.
     """
@@ -81,6 +82,11 @@ class Confidence(ABC):
     def narrowed(self) -> str:
         """The width multiplier as text, if it is below 1, so that there is no guarantee; otherwise an empty string."""
         return f"scale {self.scale:g}" if self.scale < 1 else ""
+
+    @property
+    def no_promise(self) -> str:
+        """Why nothing that rests on these sets has a level; an empty string if it has: `delta`."""
+        return self.narrowed or ("" if self.delta is not None else f"{type(self).__name__} states no level of its sets")
 
     @abstractmethod
     def intervals(self, model: "EmpiricalModel", rows: NDArray[np.int64] | None = None) -> Intervals:

@@ -10,7 +10,15 @@ import pytest
 
 import gosprl
 from gosprl import EmpiricalModel, InputError, TabularMDP
-from gosprl.applications import best_state, estimate_model, estimate_rewards, find_treasure
+from gosprl.applications import (
+    best_state,
+    estimate_diameter,
+    estimate_model,
+    estimate_rewards,
+    explore_all_goals,
+    find_treasure,
+    learn_policy,
+)
 from gosprl.applications.common import Rule, Walk, check_communicating, check_rewards, dense, listed
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
@@ -470,3 +478,48 @@ def test_what_the_system_and_the_objective_decide_is_no_option(option):
 def test_the_examples_of_the_docstrings(name):
     failed, attempted = doctest.testmod(importlib.import_module(f"gosprl.applications.{name}"))
     assert (failed, attempted > 0) == (0, True)
+
+
+# Sets of which nothing is known
+
+
+class Unstated(gosprl.Confidence):
+    """Sets far too narrow, of a class that states no level."""
+
+    def intervals(self, model, rows=None):
+        return gosprl.KL(0.1, 1e-4).intervals(model, rows)
+
+
+class Stated(Unstated):
+    """The same, of a class that vouches for them."""
+
+    delta = 0.05
+
+
+UNSTATED = {
+    **{name: application for name, application in APPLICATIONS.items() if name != "budget"},
+    "diameter": lambda system, **options: estimate_diameter(system, epsilon=1, rule="certified", **options),
+    "goals": lambda system, **options: explore_all_goals(system, epsilon=4, c_min=1.0, rule="certified", **options),
+    "policy": lambda system, **options: learn_policy(system, gamma=0.5, epsilon=1.5, **options),
+}
+
+
+@pytest.mark.parametrize("application", UNSTATED)
+def test_sets_that_state_no_level_are_heuristic_in_every_answer(application):
+    answer = UNSTATED[application](REWARDING, seed=0, max_steps=500, confidence=Unstated(), delta=0.1)
+    for guarantee in (answer.guarantee, answer.collected.guarantee):
+        assert guarantee.level is None
+        assert not guarantee.holds
+        assert guarantee.why == "heuristic: Unstated states no level of its sets"
+    assert "delta=" not in repr(answer)
+    held = UNSTATED[application](REWARDING, seed=0, max_steps=500, confidence=Stated(), delta=0.1)
+    assert held.guarantee.holds or application in ("treasure", "threshold")  # theirs is that of the run
+
+
+def test_no_level_stands_over_a_diameter_that_is_wrong():
+    wrong = 0
+    for seed in range(5):
+        answer = estimate_diameter(RIVER, epsilon=1, rule="certified", confidence=Unstated(), seed=seed)
+        wrong += not answer.lower <= RIVER.diameter() <= answer.diameter
+        assert not answer.guarantee.holds
+    assert wrong  # these sets are wrong ones: a level would be false
