@@ -95,6 +95,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.flips
 	$(BIN)/python -m evidence.probe
 	$(BIN)/python -m evidence.guarantees
+	$(BIN)/python -m evidence.seams
 	$(BIN)/python -m evidence.reach
 	$(BIN)/python -m evidence.samples
 	$(BIN)/python -m evidence.exchange
