@@ -217,18 +217,20 @@ class AskTell(ABC):
         key, row, reward = CRASH if crashed else self._key("s_next", s_next), walk.asked[0], finite(reward)
         terminated = bool(terminated or crashed)
         self._walk, self.engine = walk, walk.engine
+        at_horizon = walk.engine.age + 1 >= walk.engine.horizon  # the age is counted in `arrive`
+        cut_off = not terminated and bool(truncated or at_horizon)
         if self._crew is None:
-            walk.engine.arrive(row, key, reward, terminated, UNSAID)
+            walk.engine.arrive(row, key, reward, terminated, UNSAID, cut_off)
         elif walk.is_lost:
-            self._crew.fill(walk, key, reward, terminated)
+            self._crew.fill(walk, key, reward, terminated, cut_off)
             walk.sample, walk.is_lost, walk.engine.age = None, False, walk.engine.age + 1
         else:
             assert walk.sample is not None
             with self._crew.returning(walk):
-                walk.engine.arrive(walk.sample.row, key, reward, terminated, UNSAID)
+                walk.engine.arrive(walk.sample.row, key, reward, terminated, UNSAID, cut_off)
         walk.asked, self._by_hand = None, True
-        walk.owed = not (terminated or truncated) and walk.engine.age >= walk.engine.horizon
-        if walk.owed or (truncated and not terminated) or (terminated and walk.engine.state is None):
+        walk.owed = cut_off and not truncated
+        if cut_off or (terminated and walk.engine.state is None):
             self._cut(walk)
         self._update_if_met()
         self._expect_reset(walk)

@@ -383,7 +383,6 @@ class Collector(AskTell):
         if engine.state is None:
             if self._start is not None:
                 self.record.resets += 1
-                self._model.restarts += 1
             engine.start(*engine.reset_of(system), by_reset=True)
             self._paths.begin_anew()
             self._start = engine.state if self._start is None else self._start

@@ -168,6 +168,8 @@ class Record:
             The actions offered there; None: all.
         """
         model = self.model
+        if terminated or truncated:
+            model.ended = True
         if terminated:
             return self._end(row, key, reward)
         if not model.all_actions:

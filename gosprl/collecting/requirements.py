@@ -165,8 +165,12 @@ class Discovered(Requirement):
 
 
 def are_resets_possible(model: EmpiricalModel) -> bool:
-    """Whether the system can be reset at will, or was reset more often than once, to begin a trajectory."""
-    return model.resets == "anytime" or bool(model.visits[model.rows.ptr[model.states.reset]] > 1 + model.restarts)
+    """Whether the system can be reset at will, or was seen to end an episode and to begin again.
+
+    Without an ending that was seen, no walk leads to another reset: those that were made began the parts of a run, or
+    its walkers.
+    """
+    return model.resets == "anytime" or (model.ended and bool(model.visits[model.rows.ptr[model.states.reset]] > 1))
 
 
 class Computed(Requirement):

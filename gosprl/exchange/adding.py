@@ -118,8 +118,7 @@ class ModelTaker:
             else:
                 place[row] = self._row(here, action, a, s)
         self._add(given, visited & (place >= 0), place, state)
-        if model.states.reset >= 0 and given.states.reset >= 0:
-            model.restarts += given.restarts + bool(given.visits[rows.ptr[given.states.reset]])
+        model.ended = model.ended or given.ended
 
     def _row(self, here: int, action: list[int], a: int, s: int) -> int:
         try:

@@ -241,6 +241,7 @@ class Taker:
     ) -> None:
         """Count steps, endings and resets as a run does; a chosen reset is a sample of its action, too."""
         model, is_reset = self._model, batch.flags["reset"]
+        model.ended = model.ended or bool(ended.any() or batch.flags["truncated"].any())
         ptr, reset = model.rows.ptr, model.states.reset
         steps = ~is_reset
         elsewhere = is_reset & (before == NONE)
@@ -248,13 +249,12 @@ class Taker:
             elsewhere |= is_reset & batch.elsewhere
         chosen = is_reset & (before == 0) & ~elsewhere & has_state
         if model.resets != "anytime":
-            elsewhere, chosen = elsewhere | chosen, np.zeros_like(chosen)
+            chosen = np.zeros_like(chosen)
         main = np.zeros(len(s), dtype=np.int64)
         main[steps] = self._rows(batch, s, action, steps)
         kept = steps.copy()
         if reset >= 0:
             main[is_reset], kept = ptr[reset], np.ones_like(kept)
-            model.restarts += int(elsewhere.sum() if batch.count is None else 0)
         where = np.concatenate([np.flatnonzero(chosen) - 0.5, np.flatnonzero(kept), np.flatnonzero(ended) + 0.5])
         order = np.argsort(where, kind="stable")
         all_rows = np.concatenate([ptr[s[chosen] + 1] - 1, main[kept], ptr[s_next[ended]]])[order]

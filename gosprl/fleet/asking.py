@@ -15,7 +15,6 @@ from gosprl.collecting.sharing import Sharing, of_several
 from gosprl.fleet.record import FleetRecord
 from gosprl.guarantee import Guarantee
 from gosprl.model.space import UNSAID
-from gosprl.model.states import CRASH
 
 if TYPE_CHECKING:
     from gosprl.collecting.asktell import Walk
@@ -96,7 +95,7 @@ class Crew:
         if not walk.is_lost:
             record.give_up(sample, how)
         elif how == "state" and sample.is_step:
-            record.fill(sample, CRASH, record.crash_reward, terminated=True)
+            record.fill_with_crash(sample)
         record.returning = None
         if how == "independent" or not sample.is_unknown:
             walk.sample = None  # nothing can fill its place any more
@@ -105,13 +104,13 @@ class Crew:
         """Let all walkers ask for a new attempt before their next step."""
         self._sharing.end_attempts()
 
-    def fill(self, walk: "Walk", key: Any, reward: float, terminated: bool) -> None:
+    def fill(self, walk: "Walk", key: Any, reward: float, terminated: bool, truncated: bool) -> None:
         """Write the outcome of a step that was given up: it fills its place, if that was kept for it."""
         record, sample, steps = self._record, walk.sample, self._record.steps
         if sample is None:
             return
         try:
-            record.fill(sample, key, reward, terminated, UNSAID)
+            record.fill(sample, key, reward, terminated, UNSAID, truncated)
         except BaseException:
             record.steps = steps
             raise

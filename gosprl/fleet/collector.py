@@ -44,7 +44,6 @@ from gosprl.fleet.orders import (
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Sample
 from gosprl.model.empirical import EmpiricalModel
-from gosprl.model.states import CRASH
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import System
@@ -68,7 +67,6 @@ class Walk:
     cut_off: bool = False  # whether its episode was cut off by its last step: it is reset in any case
     on_trip: bool = False  # whether its last step brought no needed sample
     leased: int = 0  # steps that it may make by itself after its order
-    is_new: bool = True  # whether the next reset is its first: no sign that episodes end
 
 
 class FleetCollector(Collector):
@@ -376,7 +374,7 @@ class FleetCollector(Collector):
         elif self._lost == "state" and sample is not None and sample.is_unknown and sample.is_step:
             if journal is not None:
                 journal.answer(order, LATE | UNKNOWN)
-            self.record.fill(sample, CRASH, self.record.crash_reward, terminated=True)
+            self.record.fill_with_crash(sample)
 
     def _wait_no_more(self, order: Order) -> None:
         self._waited[order.action == RESET].pop(order.number, None)
@@ -446,11 +444,10 @@ class FleetCollector(Collector):
         if walk.cut:
             engine.start(key, report.actions, by_reset=True)
             record.resets += self._start is not None
-            self._model.restarts += self._start is not None and walk.is_new
             self._begin_at(engine.state)
         else:
             engine.reset(key, report.actions)
-        record.returning, walk.cut, walk.cut_off, walk.is_new = None, False, False, False
+        record.returning, walk.cut, walk.cut_off = None, False, False
 
     def _begin_at(self, s: int | None) -> None:
         """Let the run begin in s, unless it has begun."""

@@ -118,8 +118,7 @@ class FleetRecord(Record):
         """
         self.lost += 1
         if how == "state" and sample.is_step:
-            self.returning = sample
-            self._end(sample.row, CRASH, self.crash_reward)
+            self._assume_crash(sample)
             return
         self.in_flight -= sample.is_step
         self.need.release(sample.row, self.visits(sample.row))
@@ -141,6 +140,16 @@ class FleetRecord(Record):
         self.returning = sample
         self.steps -= 1  # it was counted when it was given up
         return self.step(sample.row, key, reward, terminated, actions, truncated)
+
+    def fill_with_crash(self, sample: Sample) -> None:
+        """Let a sample that was given up as unknown have led to a crash."""
+        self.steps -= 1
+        self._assume_crash(sample)
+
+    def _assume_crash(self, sample: Sample) -> None:
+        # No episode was seen to end by it: another such reset cannot be asked for.
+        self.returning = sample
+        self._end(sample.row, CRASH, self.crash_reward)
 
     def pass_over(
         self, row: int, key: Any, reward: float, terminated: bool, actions: Any, truncated: bool = False

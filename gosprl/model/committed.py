@@ -39,7 +39,7 @@ class CommittedModel(EmpiricalModel):
         [R] the last place that ever was unknown, from 1; 0: none was.
     """
 
-    rows, states, resets, restarts = map(_of_returned, ("rows", "states", "resets", "restarts"))
+    rows, states, resets, ended = map(_of_returned, ("rows", "states", "resets", "ended"))
     enabled, aliased, discovered = map(_of_returned, ("enabled", "aliased", "discovered"))
 
     def __init__(self, returned: EmpiricalModel) -> None:

@@ -50,7 +50,7 @@ class StateSpace:
         self.masked = False  # whether a state ever offered less than all
         self.reset_cost = 1.0
         self.given: tuple[str, ...] = ()  # what was taken for granted of the samples, for guarantees
-        self.restarts = 0  # resets that began another trajectory: no sign that episodes end
+        self.ended = False  # whether an episode was seen to end: by an ending, a crash of the system, a truncation
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to
         self.followers: list[CommittedModel] = []  # models with counts of their own over these states and rows

@@ -13,8 +13,10 @@ resumed, verified and exported without them. The manifest says where they came f
 | `pair`, `next_state`, `count` | [T] what they led to; `pair` is a place in [R] |
 | `first` | [T] the visit at which that was first seen; -m: at visit m or before; 0: not known |
 | `actions`, `room` | keys of action values, where only a function knows them; how many actions the model has room for |
-| `restarts` | resets that began another trajectory |
+| `ended` | whether an episode was seen to end |
 | `given` | what guarantees take for granted |
+
+Files written earlier have, in the place of `ended`, `restarts`: the resets that began another trajectory.
 
 States are numbered as in the model: first those known beforehand, then `states`. Pairs are in the order in which they
 were last changed, successors in that of their first appearance.
@@ -49,7 +51,8 @@ MOST_BYTES = 256 * MIB
 KINDS = ("reset", "live", "final", "crash")
 OF_PAIRS, OF_TRANSITIONS = ("state", "action", "visits"), ("pair", "next_state", "count", "first")
 REWARDS = ("rewards", "squares")
-FIELDS = {"states", "discovered", "actions", "room", "restarts", "given", *OF_PAIRS, *REWARDS, *OF_TRANSITIONS}
+FIELDS = {"states", "discovered", "actions", "room", "ended", "given", *OF_PAIRS, *REWARDS, *OF_TRANSITIONS}
+EARLIER_FIELDS = FIELDS - {"ended"} | {"restarts"}
 FEW_ACTIONS = 8  # that there is room for where their number is not known, as in `gosprl.systems.stepper`
 
 Ints = NDArray[np.int64]
@@ -111,6 +114,7 @@ class KeptData(Beginning):
         """Let an empty model be as it was when it had counted the data; `Damaged` if they are not of this system."""
         try:
             self._count(model, self._discover(model, system))
+            model.ended = self._ended(model)
             level_ranks(model)
             self._check_rewards(model, rewards)
         except (GosprlError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -131,7 +135,7 @@ class KeptData(Beginning):
             enable_known(model, len(counts["actions"]))
         if model.discovered != place[counts["discovered"]].tolist() or len(set(place.tolist())) < len(place):
             raise ValueError("the states are not in the order in which they were discovered")
-        model.restarts, model.given = counts["restarts"], tuple(counts["given"])
+        model.given = tuple(counts["given"])
         return place
 
     def _count(self, model: EmpiricalModel, place: Ints) -> None:
@@ -158,6 +162,12 @@ class KeptData(Beginning):
         model.counts.reward_sum[rows[taken]] = np.array(self.counts["rewards"])[taken]
         model.counts.reward_sq[rows[taken]] = np.array(self.counts["squares"])[taken]
         _kernels.touch_many(model.counts, rows[taken])
+
+    def _ended(self, model: EmpiricalModel) -> bool:
+        if "ended" in self.counts:
+            return bool(self.counts["ended"])
+        reset = model.states.reset
+        return reset >= 0 and bool(model.visits[model.rows.ptr[reset]] > 1 + self.counts["restarts"])
 
     def _check_rewards(self, model: EmpiricalModel, rewards: tuple[float, float]) -> None:
         steps = ~model.certain & ~model.terminal[model.rows.state] & (model.visits > 0)
@@ -236,7 +246,7 @@ def counts_described(model: EmpiricalModel) -> dict[str, Any]:
         "first": first[seen].tolist(),
         "actions": None if model.all_actions else [text_of(freeze(value)) for value in model.actions[:used]],
         "room": None if model.all_actions else model.num_actions,
-        "restarts": model.restarts,
+        "ended": model.ended,
         "given": list(model.given),
     }
 
@@ -253,7 +263,7 @@ def arrays(counts: Mapping[str, Any]) -> list[Ints]:
 def check(counts: Mapping[str, Any], entry: Mapping[str, Any], system: Mapping[str, Any]) -> None:
     """Raise `ValueError` if a file cannot be what the manifest says of it; nothing is allocated by what it claims."""
     fixed: int = system["states"] or 0
-    if set(counts) != FIELDS:
+    if set(counts) not in (FIELDS, EARLIER_FIELDS):
         raise ValueError(f"expected the fields {', '.join(sorted(FIELDS))}, got {sorted(counts)!r:.200}")
     _check_types(counts)
     _check_states(counts, fixed, system["actions"])
@@ -281,7 +291,9 @@ def _check_types(counts: Mapping[str, Any]) -> None:
     for names in ((*OF_PAIRS, *REWARDS), OF_TRANSITIONS):
         if len({len(counts[name]) for name in names}) != 1:
             raise ValueError(f"{', '.join(names)}: expected lists of one length")
-    if type(counts["restarts"]) is not int or not 0 <= counts["restarts"] < 2**62:
+    if "ended" in counts and type(counts["ended"]) is not bool:
+        raise ValueError(f"ended: expected true or false, got {counts['ended']!r:.40}")
+    if "restarts" in counts and (type(counts["restarts"]) is not int or not 0 <= counts["restarts"] < 2**62):
         raise ValueError("restarts: expected a whole number from 0 on")
     if type(counts["given"]) is not list or not set(counts["given"]) <= {VOUCHED, UNSELECTED}:
         raise ValueError(f"given: expected what data take for granted, got {counts['given']!r:.80}")

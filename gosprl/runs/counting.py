@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.journal import CRASHED, TERMINATED
+from gosprl.collecting.journal import CRASHED, TERMINATED, TRUNCATED
 from gosprl.collecting.record import Record
 from gosprl.model.states import CRASH
 from gosprl.runs.events import RESET, Columns, is_ended, kinds_of
@@ -114,9 +114,9 @@ class Counter:
         model = self.record.model
         rows, ptr, reset = model.rows, model.rows.ptr, model.states.reset
         flags = part["flags"]
+        model.ended = model.ended or bool(np.any(flags & (TERMINATED | TRUNCATED)))
         kinds = kinds_of(flags, self.events, self._ended, self._breaks)
         is_reset, chosen, ended = kinds.reset, kinds.chosen, (flags & TERMINATED) > 0
-        model.restarts += int(kinds.elsewhere.sum())
         live, final = self._mapped(self._live, part), self._mapped(self._final, part)
         s, s_next = self._mapped(self._live, part, "state"), np.where(ended, final, live)
         first = np.empty(len(flags), dtype=np.int64)  # the row of each event: of a reset, the reset's

@@ -64,9 +64,7 @@ class FleetCounter(Counter):
         self._begun = False  # whether a state is known in which everything began
         self._next = 0  # the first order whose row is not committed
         self._held: dict[str, NDArray[Any]] = {}  # rows that wait for earlier orders
-        self._after: dict[int, int] = {}  # walker -> NEW, ALIVE, ENDED or CUT
-        self._fresh: set[int] = set()  # walkers that were never reset
-        self._joins: list[tuple[int, int]] = []  # (row, walker), the next one last
+        self._after: dict[int, int] = {}  # walker -> ALIVE, ENDED or CUT; NEW if it is not there
         self._crashed: set[int] = set()  # orders given up as crashes
         self._late: dict[int, Outcome] = {}  # by order
         self._last = np.zeros(0, dtype=np.int64)  # by code of a pair: the last event of its samples
@@ -86,7 +84,7 @@ class FleetCounter(Counter):
         self._is_fleet, self._compiled = fleet is not None, self._is_table and fleet is None
         self._independent = fleet is not None and fleet["lost"] == "independent"
         self._begun = self._begun or self.events > 0
-        self._next, self._after, self._fresh = self.events, {}, set()
+        self._next, self._after = self.events, {}
 
     def end_leg(self) -> None:
         """Count what is left of a fleet; `ValueError` if an order is missing."""
@@ -98,9 +96,7 @@ class FleetCounter(Counter):
 
     def add_noted(self, columns: Columns, notes: Notes | None) -> None:
         """Count the next events of a fleet."""
-        events = () if notes is None else notes.events
-        self._joins = [(one.row, one.walker) for one in reversed(events) if one.what == JOINED]
-        self.joined += len(self._joins)
+        self.joined += sum(one.what == JOINED for one in (() if notes is None else notes.events))
         self.add(columns)
         self._release()
 
@@ -134,6 +130,7 @@ class FleetCounter(Counter):
         counts[late] &= np.array([self._counts_late(number) for number in part["number"][late].tolist()], dtype=bool)
         rows, s_next = self._transitions(part)
         kept = counts & (rows >= 0)
+        model.ended = model.ended or bool(np.any(flags[counts & ~unknown] & (TERMINATED | TRUNCATED)))
         Record.recount(record, rows[kept], s_next[kept], part["reward"][kept], (is_step & ~late)[kept])
         record.steps += int((is_step & ~late & ~counts).sum())  # places without an outcome
         record.lost += int((unknown & ~late).sum())
@@ -165,10 +162,6 @@ class FleetCounter(Counter):
         places = np.flatnonzero(part["flags"])  # a step without flags goes on
         for i in places.tolist():
             walker, flags = int(part["walker"][i]), int(part["flags"][i])
-            while self._joins and self._joins[-1][0] <= self.events + i:
-                joined = self._joins.pop()[1]
-                self._after[joined] = NEW
-                self._fresh.add(joined)
             if flags & RESET and not flags & LATE:
                 chosen[i] = anytime and self._after.get(walker) == ALIVE
                 if not flags & UNKNOWN:
@@ -186,9 +179,7 @@ class FleetCounter(Counter):
         """Follow a reset that a walker reported in time."""
         is_cut = self._after.get(walker, NEW) in (NEW, CUT)
         self.record.resets += self._begun or not is_cut
-        self.record.model.restarts += self._begun and is_cut and walker in self._fresh
         self._after[walker] = ALIVE
-        self._fresh.discard(walker)
 
     # what is committed
 

@@ -7,6 +7,8 @@ import pytest
 
 import gosprl
 from gosprl import KL, CollectionError, Collector, InputError
+from gosprl.fleet.simulated import Simulated
+from gosprl.systems import as_system
 
 
 class Chain:
@@ -119,6 +121,90 @@ def test_only_resets_are_missing_and_no_action_leads_there():
     assert result.met
     assert result.model.starts()[1].tolist() == [6]
     assert (len(system.log), result.steps) == (6, 15)  # though 6 steps would do for the action
+
+
+class Ring:
+    """Four rooms in a ring, forwards and backwards; no episode ends, unless it is cut off after so many steps."""
+
+    def __init__(self, cut=None):
+        self.cut = cut
+
+    def reset(self):
+        self.room = self.age = 0
+        return self.room, {}
+
+    def step(self, action):
+        self.room, self.age = (self.room + (1 if action else -1)) % 4, self.age + 1
+        return self.room, 0.0, False, self.age == self.cut, {}
+
+
+def in_parts(cut):
+    """One walker, that begins anew now and then."""
+    collector = Collector(actions=2, need=5, seed=0)
+    for steps in (3, 3, 3, 3, 600):
+        result = collector.run(as_system(Ring(cut), actions=2), max_steps=steps)
+    return result
+
+
+def with_data(cut):
+    """A run that begins with the samples of two others, in another order."""
+    parts = [gosprl.collect(Ring(cut), 5, actions=2, seed=seed, max_steps=9).model for seed in (1, 2)]
+    return gosprl.collect(Ring(cut), 5, actions=2, seed=0, max_steps=600, data=parts, data_order="unknown")
+
+
+def by_hand(cut):
+    """Walkers that ask and tell; now and then one of them is gone, which was perhaps a crash."""
+    collector, rng, rooms = Collector(actions=2, need=5, seed=0, lost="state"), np.random.default_rng(0), {}
+    for _ in range(600):
+        name = int(rng.integers(3))
+        room, age = rooms.setdefault(name, (0, 0))
+        if collector.done or (action := collector.ask(room, walker=name)) == gosprl.WAIT:
+            continue
+        if rng.random() < 0.1:
+            collector.lost(name)
+            del rooms[name]
+            continue
+        after = (room + (1 if action else -1)) % 4
+        collector.tell(room, action, after, truncated=age + 1 == cut, walker=name)
+        rooms[name] = (after, age + 1) if age + 1 != cut else (0, 0)
+    return collector.result()
+
+
+def in_a_fleet(lost):
+    """Walkers of which some die, and others join."""
+
+    def walked(cut):
+        fleet = Simulated(
+            lambda: Ring(cut),
+            *(2,),
+            actions=2,
+            entropy=[0, 7],
+            joins=(0.0, 2.5, 7.0),
+            restart=1.0,
+            lost=lambda rng, report: rng.random() < 0.1,
+        )
+        return gosprl.collect(Ring, 5, actions=2, seed=0, workers=fleet, lost=lost, max_steps=600)
+
+    return walked
+
+
+KINDS = {
+    "parts": in_parts,
+    "data": with_data,
+    "by hand": by_hand,
+    **{f"fleet, {lost}": in_a_fleet(lost) for lost in ("unknown", "state", "independent")},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_reset_is_needed_until_an_episode_was_seen_to_end(kind):
+    """Where none ends, no walk leads to another reset, however often the parts of a run and its walkers began."""
+    endless, cut = KINDS[kind](None), KINDS[kind](3)
+    assert endless.stop == "met"
+    assert endless.counts.min() >= 5
+    assert kind == "by hand" or endless.model.starts()[1].sum() > 1  # though there were several resets
+    assert cut.stop == "met"
+    assert cut.model.starts()[1].sum() >= 5  # they are needed, and count
 
 
 # What is hidden

@@ -101,7 +101,7 @@ def facts(model):
             for x, n, f in zip(*(part[ptr[row] : ptr[row + 1]] for part in (succ, number, first)), strict=True)
         ]
         out[names[s], a] = (seen, int(model.visits[row]), model.reward_sum[row], model.reward_sq[row])
-    return out, [names[s] for s in model.discovered], model.restarts
+    return out, [names[s] for s in model.discovered], model.ended
 
 
 # Equal counts from every source

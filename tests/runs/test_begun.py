@@ -212,6 +212,7 @@ FORGED = {
         data["visits"].__setitem__(-1, data["visits"][-1] + 1),
         data["count"].__setitem__(-1, data["count"][-1] + 1),
     ),
+    "ended: expected true or false": lambda data: data.__setitem__("ended", 1),
     "expected the fields": lambda data: data.__setitem__("code", "print()"),
     "actions, room: expected where": lambda data: data.__setitem__("room", 2**40),
     "not the text of a key": lambda data: data["states"][-1].__setitem__(1, '{"pickle": "gASV"}'),
@@ -240,6 +241,24 @@ def test_data_that_could_be_but_are_not_those_of_the_run_confirm_nothing(kept):
     reseal(run / "manifest.json", lambda manifest: manifest["data"].__setitem__("counts", digest))
     found = verify(run)
     assert any(check.name == "counts" and "'counts'" in check.text for check in found.checks if check.ok is False)
+
+
+def test_data_that_were_kept_by_an_earlier_version(kept):
+    """They have the number of resets that began another trajectory; the others followed an ending that was seen."""
+    run, _, asked = kept
+
+    def older(data):
+        assert data.pop("ended") is True
+        data["restarts"] = 0
+
+    reseal(run / "data.json", older)
+    digest = json.loads((run / "data.json").read_bytes())["digest"]
+    reseal(run / "manifest.json", lambda manifest: manifest["data"].__setitem__("counts", digest))
+    reseal(run / "certificate.json", lambda certificate: certificate["data"].__setitem__("counts", digest))
+    assert verify(run).ok, verify(run)
+    more = gosprl.resume(run, system=Restorable(ends=True, contexts=2), max_steps=120)
+    asked = {**asked, "max_steps": 120}
+    assert bits(more) == bits(gosprl.collect(Restorable(ends=True, contexts=2), 12, **asked))
 
 
 def test_a_claim_of_many_states_allocates_nothing(tmp_path):

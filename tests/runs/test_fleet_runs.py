@@ -2,6 +2,7 @@
 
 import shutil
 
+import gymnasium
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -29,6 +30,21 @@ from gosprl.fleet.simulated import Simulated
 from gosprl.runs import show, verify
 from gosprl.runs.notes import Aside, Notes, Open, notes_of
 from gosprl.runs.opened import OpenRun
+
+
+class Ring:
+    """Four rooms in a ring, forwards and backwards; no episode ends."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None):
+        self.room = 0
+        return self.room, {}
+
+    def step(self, action):
+        self.room = (self.room + (1 if action else -1)) % 4
+        return self.room, 0.0, False, False, {}
+
 
 TABLE = gosprl.envs.make("riverswim6")
 SYSTEMS = {"table": TABLE, "hall": Hall}
@@ -154,6 +170,18 @@ def test_more_is_asked_of_a_finished_run(tmp_path):
     assert result.counts[result.counts > 0].min() >= 5
     checked = verify(directory)
     assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
+
+
+@pytest.mark.parametrize("at", [(), (2.5,)])
+def test_a_fleet_that_goes_on_needs_no_reset_that_cannot_be_made(tmp_path, at, monkeypatch):
+    """Whenever walkers join, and wherever a batch ends: their resets are no sign that episodes end."""
+    wait_for_syncs(monkeypatch)
+    out, before = gosprl.runs.Out(tmp_path / "run", sync_steps=1), Simulated(Ring, 1, joins=(1.0,), entropy=[0, 7])
+    gosprl.collect(Ring, 5, seed=0, workers=before, out=out, max_steps=20)
+    after = Simulated(Ring, 1, joins=at, entropy=[0, 7])
+    result = gosprl.resume(tmp_path / "run", system=Ring, workers=after, max_steps=100, sync_steps=1)
+    assert result.stop == "met"
+    assert verify(tmp_path / "run").ok
 
 
 def test_a_fleet_goes_on_with_the_run_of_one_walker(tmp_path):
