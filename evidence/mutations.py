@@ -28,6 +28,7 @@ from evidence.flips import RUNS, contents, jobs, original
 from gosprl.errors import GosprlError
 from gosprl.runs.batches import encoded
 from gosprl.runs.chain import CHAIN, NAMES_FILE, Link, first_digest, next_digest
+from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import canonical, digest_of
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import read_log
@@ -300,7 +301,7 @@ _FILES = {"system.json": "system.json", "data.json": "data.json", "certificate":
 def use(kind, path, steps, resume):
     """Open a run, read all of it, and perhaps go on for a few steps."""
     run = OpenRun.read(path)
-    run.check_undamaged()
+    check_undamaged(run)
     _ = run.totals, run.seed, run.is_table, run.breaks()
     for number in range(min(run.names.num_states, 100)):
         run.names.key(number)

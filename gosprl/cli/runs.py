@@ -108,6 +108,7 @@ def resume(
 
 
 def _opened(directory: Path) -> "OpenRun":
+    from gosprl.runs.checking import check_undamaged
     from gosprl.runs.files import Damaged
     from gosprl.runs.opened import OpenRun
 
@@ -115,7 +116,7 @@ def _opened(directory: Path) -> "OpenRun":
         run = OpenRun.read(directory)
     except Damaged as error:
         raise gosprl.InputError(f"run: {directory} is damaged: {error}; gosprl verify says more") from None
-    run.check_undamaged()
+    check_undamaged(run)
     return run
 
 

@@ -17,6 +17,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.record import FleetRecord
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
+from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import Damaged
 from gosprl.runs.keys import plain_of
 from gosprl.runs.models import begun_model
@@ -186,7 +187,7 @@ def opened(directory: Path) -> OpenRun:
         run = OpenRun.read(directory)
     except Damaged as error:
         raise InputError(f"run: {directory} is damaged: {error}; gosprl verify says more") from None
-    run.check_undamaged()
+    check_undamaged(run)
     return run
 
 

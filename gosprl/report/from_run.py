@@ -25,13 +25,12 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.report.commands import command_of
 from gosprl.report.findings import DELTA, MOST_LIMIT, UNMET, Findings, Walker
 from gosprl.runs import describing
-from gosprl.runs.certificate import CERTIFICATE
-from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.certificate import CERTIFICATE, unfit
+from gosprl.runs.files import Damaged
 from gosprl.runs.fleet_counting import FleetCounter
 from gosprl.runs.manifests import read_manifest
 from gosprl.runs.models import begun_model
 from gosprl.runs.opened import FORGED, OpenRun
-from gosprl.runs.reading import read_log
 from gosprl.runs.resuming import table_of
 from gosprl.runs.showing import Shown, show
 
@@ -84,7 +83,7 @@ def of_run(directory: str | os.PathLike[str]) -> Findings:
         manifest = read_manifest(place)
     except (Damaged, OSError):
         return _without_manifest(place, shown)
-    run = OpenRun(place, manifest, read_log(place, manifest["run"]))
+    run = OpenRun.of(place, manifest)
     return _Reader(run, shown).findings()
 
 
@@ -203,11 +202,12 @@ class _Reader:
         self._remarks.append(f"This run is unfinished: the page shows what was acknowledged so far. {now}")
 
     def _read_certificate(self) -> dict[str, Any] | None:
+        certificate = self._run.beside.certificate
+        if certificate is None or unfit(certificate, self._run.contents) is not None:
+            return None  # `show` says why, if it is there
         try:
-            return _as_certificate(read_json(self._run.directory / CERTIFICATE, root=self._run.directory))
-        except FileNotFoundError:
-            return None
-        except (Damaged, OSError) as error:
+            return _as_certificate(certificate)
+        except Damaged as error:
             self._problems.append(str(error))
             return None
 

@@ -1,10 +1,12 @@
 """The certificate of a run: what was needed, what was collected, and what is promised, for others to check."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from gosprl.collecting.result import Result
 from gosprl.runs.begun import KeptData
 from gosprl.runs.describing import described_list
+from gosprl.runs.reading import Contents
 
 CERTIFICATE = "certificate.json"
 COVERS = (
@@ -62,3 +64,17 @@ def _of_fleet(result: Result) -> dict[str, Any]:
     unknown = [list(entry) for entry in result.unknown]
     number = sum(entry[2] for entry in unknown)
     return {"fleet": {**result.fleet, "unknown": number, "unknown of": unknown, "covers": COVERS}}
+
+
+def unfit(certificate: Mapping[str, Any], contents: Contents) -> str | None:
+    """Return why a certificate is not that of a log, in words; None if it is.
+
+    The digest of a log begins with the id of its run, so that of another run never fits.
+    """
+    events, log = certificate.get("events"), certificate.get("log")
+    if type(events) is int and (events, log) == (contents.rows, contents.digest):
+        return None
+    said = f"expected the digest {contents.digest[:16]} of {contents.rows} events, got {log!s:.16} of {events!s:.20}"
+    if log in {link.digest for link in contents.links}:
+        return f"it is of an earlier moment of this run, {said}"
+    return f"it is not that of this log, {said}"

@@ -13,10 +13,11 @@ import _thread
 import base64
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ from gosprl.systems.base import System
 KEPT = 2  # the newest checkpoints
 BACKLOG = 10  # syncs that may wait to be written before the walk waits
 SYSTEM_STATE = "system.json"
+NO_STRETCH: Mapping[str, int] = MappingProxyType({})
 
 
 class Walked(NamedTuple):
@@ -88,6 +90,8 @@ class DiskJournal(Journal):
         When a sync is due.
     state_at_once
         Whether a sync is due at the beginning, too: it saves the first state of the system.
+    stretch
+        What checkpoints say of the run besides the number of events: how often it has begun and gone on.
     """
 
     def __init__(
@@ -102,8 +106,10 @@ class DiskJournal(Journal):
         sync_steps: int = 100_000,
         sync_seconds: float = 1.0,
         state_at_once: bool = False,
+        stretch: Mapping[str, int] = NO_STRETCH,
     ) -> None:
-        self._directory, self._run, self._model, self._names = directory, run, model, names
+        self._directory, self._model, self._names = directory, model, names
+        self._said = {"run": run, **stretch}  # in what is saved beside the log
         self._writer: LogWriter | None = None
         self.events, self.steps, self._at = events, steps, at
         self.saved = steps
@@ -312,7 +318,7 @@ class DiskJournal(Journal):
         if pending.state is not None:
             events, state = pending.state
             value = {"bytes": base64.b64encode(state).decode()} if isinstance(state, bytes) else {"json": state}
-            write_json(self._directory / CHECKPOINTS / SYSTEM_STATE, {"run": self._run, "events": events, **value})
+            write_json(self._directory / CHECKPOINTS / SYSTEM_STATE, {**self._said, "events": events, **value})
 
     def _append(self, writer: LogWriter, pending: Pending) -> int:
         """Append what is pending to the log, and return how many steps there are."""
@@ -323,7 +329,7 @@ class DiskJournal(Journal):
 
     def _write_checkpoint(self, events: int, memory: dict[str, Any]) -> None:
         folder = self._directory / CHECKPOINTS
-        write_json(folder / f"{events:015d}.json", {"run": self._run, "events": events, "memory": memory})
+        write_json(folder / f"{events:015d}.json", {**self._said, "events": events, "memory": memory})
         for old in (*sorted(folder.glob("0*.json"))[:-KEPT], *folder.glob("0*.tmp")):
             old.unlink()
 

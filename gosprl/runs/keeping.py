@@ -28,6 +28,7 @@ from gosprl.runs import describing
 from gosprl.runs.begun import KeptData, data_in_words
 from gosprl.runs.certificate import CERTIFICATE, certified
 from gosprl.runs.chain import CHAIN, NAMES_FILE
+from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import write_json
 from gosprl.runs.fleet_journal import FleetDiskJournal
 from gosprl.runs.journal import DiskJournal
@@ -136,7 +137,7 @@ class Keeper:
             try:
                 self._lock.acquire()
                 self._run = OpenRun.read(self.directory)
-                self._run.check_undamaged()
+                check_undamaged(self._run)
                 self.manifest = self._run.manifest
             except OSError as error:
                 self._lock.release()
@@ -295,8 +296,9 @@ class Keeper:
         if isinstance(collector, FleetCollector) and left is not None:
             made = collector.record.steps + collector.record.quits
             self.manifest["legs"][-1]["fleet"]["until"] = made + left
-        self._journal = journal = self._new_journal(collector)
-        if run is None or run.contents.rows == 0:
+        begins = run is None or run.contents.rows == 0
+        self._journal = journal = self._new_journal(collector, begins)
+        if run is None or begins:
             collector.record.journal = journal
             journal.start(self._begin_files if run is None else self._go_on_with_files)
             return collector.walk(self._system, left, progress)
@@ -320,14 +322,15 @@ class Keeper:
         self._go_on_with_files().close()
         self._run = OpenRun.read(self.directory)
 
-    def _new_journal(self, collector: Collector) -> DiskJournal:
+    def _new_journal(self, collector: Collector, begins: bool) -> DiskJournal:
         run, out, model = self._run, self._out, collector.model
         names = Names(model.states.fixed) if run is None else run.names
         already = (0, 0, -1) if run is None else (run.next_row, run.steps, run.last_state)
         given = (self.directory, self.manifest["run"], model, names, *already, out.sync_steps, out.sync_seconds)
+        stretch = {"legs": len(self.manifest["legs"]), "continued": len(self.manifest["continued"]) + (not begins)}
         if isinstance(collector, FleetCollector):
-            return FleetDiskJournal(*given)
-        return DiskJournal(*given, state_at_once=not isinstance(self._system, Tabular))
+            return FleetDiskJournal(*given, stretch=stretch)
+        return DiskJournal(*given, state_at_once=not isinstance(self._system, Tabular), stretch=stretch)
 
     def _begin_files(self) -> LogWriter:
         """Write what a run begins with."""

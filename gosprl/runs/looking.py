@@ -26,10 +26,16 @@ def id_in_damaged(directory: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint: its file, relative to the run, and what is wrong with it; "" if nothing is."""
+    """A checkpoint: its file, relative to the run, and what is wrong with it; "" if nothing is.
+
+    `events`, `legs` and `continued` are how many of them there were when it was saved.
+    """
 
     file: str
     wrong: str
+    events: int = 0
+    legs: int = 0  # 0: not said, by versions before 0.2
+    continued: int = 0
 
 
 def checkpoints(directory: Path, run_id: str) -> Iterator[Saved]:
@@ -46,9 +52,13 @@ def checkpoints(directory: Path, run_id: str) -> Iterator[Saved]:
         except OSError as error:
             yield Saved(file, f"cannot be read: {error.strerror}")
         else:
-            sound = saved.get("run") == run_id and type(saved.get("events")) is int
-            named = name == SYSTEM_STATE or (sound and name == f"{saved['events']:015d}.json")
-            yield Saved(file, "" if sound and named else "belongs to another run or another event")
+            numbers = [saved.get(name, 0) for name in ("events", "legs", "continued")]
+            sound = saved.get("run") == run_id and all(type(number) is int for number in numbers)
+            named = name == SYSTEM_STATE or (sound and name == f"{saved.get('events', -1):015d}.json")
+            if sound and named:
+                yield Saved(file, "", *numbers)
+            else:
+                yield Saved(file, "belongs to another run or another event")
 
 
 def sizes(directory: Path) -> dict[str, int]:

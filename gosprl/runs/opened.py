@@ -1,6 +1,5 @@
 """OpenRun: a run on disk that was read and checked; and how a collector is put where its log ends."""
 
-import contextlib
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.collector import FleetCollector
 from gosprl.fleet.record import FleetRecord
 from gosprl.runs.begun import KeptData
-from gosprl.runs.certificate import CERTIFICATE
-from gosprl.runs.chain import CHAIN
+from gosprl.runs.beside import Beside
 from gosprl.runs.counting import Counter
 from gosprl.runs.events import RESET, is_ended, kinds_of
 from gosprl.runs.files import Damaged, read_json
@@ -60,43 +58,32 @@ class OpenRun:
         What it is.
     contents
         Its log, verified.
+    beside
+        What stands beside the log; None: it is read when it is asked for.
     """
 
-    def __init__(self, directory: Path, manifest: dict[str, Any], contents: Contents) -> None:
-        self.directory, self.manifest, self.contents = directory, manifest, contents
+    def __init__(
+        self, directory: Path, manifest: dict[str, Any], contents: Contents, beside: Beside | None = None
+    ) -> None:
+        self.directory, self.manifest, self.contents, self._beside = directory, manifest, contents, beside
 
     @classmethod
     def read(cls, directory: Path) -> "OpenRun":
         """Read a run; `Damaged` if that is not possible at all, `InputError` if it is none, or of a newer format."""
         if not (directory / MANIFEST).is_file():
             raise no_run(directory)
-        manifest = read_manifest(directory)
-        return cls(directory, manifest, read_log(directory, manifest["run"]))
+        return cls.of(directory, read_manifest(directory))
 
-    def check_undamaged(self) -> None:
-        """Raise `InputError` if anything was found damaged: nothing is written to such a directory."""
-        for problem in self.contents.problems:
-            raise InputError(
-                f"run: {self.directory} is damaged: {Damaged(*problem)}; gosprl verify says more, and gosprl repair "
-                "makes a copy of what can be trusted"
-            )
-        try:
-            self.names.num_states, self.data  # noqa: B018
-            self._check_beside_log()
-        except Damaged as error:
-            raise InputError(f"run: {self.directory} is damaged: {error}") from None
+    @classmethod
+    def of(cls, directory: Path, manifest: dict[str, Any]) -> "OpenRun":
+        """Read the rest of a run with this manifest."""
+        beside = Beside.read(directory, manifest["run"])  # before the log, which may grow meanwhile
+        return cls(directory, manifest, read_log(directory, manifest["run"]), beside)
 
-    def _check_beside_log(self) -> None:
-        """Raise `Damaged` if a certificate says that the log was longer, or the state of the system is damaged."""
-        with contextlib.suppress(FileNotFoundError):
-            read_json(self.directory / CHECKPOINTS / SYSTEM_STATE, root=self.directory)
-        try:
-            events = read_json(self.directory / CERTIFICATE, root=self.directory).get("events")
-        except (Damaged, OSError):
-            return  # it is not needed to go on
-        if isinstance(events, int) and events > self.contents.rows:
-            last, rows = len(self.contents.links), self.contents.rows
-            raise Damaged(CHAIN, last + 1, f"is missing: the certificate speaks of {events} events, {rows} are there")
+    @property
+    def beside(self) -> Beside:
+        """What stands beside the log."""
+        return Beside.read(self.directory, self.manifest["run"]) if self._beside is None else self._beside
 
     @property
     def seed(self) -> int:
@@ -369,7 +356,8 @@ class OpenRun:
             collector.take_up(system, where_it_was=True)
             return EXACT
         system.seed(self.stream(1 + len(self.manifest["continued"])))
-        how = ENDING if engine.state is None or engine.at_reset else NEW_TRAJECTORY
+        begins_again = self.next_row in self.breaks()  # as a continuation that ended before it wrote an event
+        how = ENDING if (engine.state is None and not begins_again) or engine.at_reset else NEW_TRAJECTORY
         collector.take_up(system, where_it_was=False)
         return how
 

@@ -12,6 +12,7 @@ from gosprl.collecting.requirements import Deferred
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.runs import describing
+from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import read_json
 from gosprl.runs.manifests import TABLE
 from gosprl.runs.opened import OpenRun
@@ -102,7 +103,7 @@ def resume(
     np.True_
     """
     run = OpenRun.read(Path(directory))
-    run.check_undamaged()
+    check_undamaged(run)
     walked = table_of(run) if system is None else system
     out = Out(directory, sync_steps, sync_seconds, run.manifest["system"]["source"], change=True)
     changes = {"need": need, "strategy": strategy, **options}

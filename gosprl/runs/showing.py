@@ -20,9 +20,9 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.begun import data_in_words
-from gosprl.runs.certificate import CERTIFICATE
+from gosprl.runs.certificate import CERTIFICATE, unfit
 from gosprl.runs.chain import CHAIN
-from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.files import Damaged
 from gosprl.runs.locks import is_being_written
 from gosprl.runs.looking import id_in_damaged, printable, sizes
 from gosprl.runs.manifests import read_manifest
@@ -96,7 +96,7 @@ def show(directory: str | os.PathLike[str]) -> Shown:
         manifest = read_manifest(place)
     except (Damaged, OSError) as error:
         return _without_manifest(place, str(error))
-    run = OpenRun(place, manifest, read_log(place, manifest["run"]))
+    run = OpenRun.of(place, manifest)
     return _Viewer(run).shown()
 
 
@@ -183,13 +183,20 @@ class _Viewer:
         self._facts["missing"] = missing_pairs(record.counted) or None
 
     def _read_certificate(self) -> None:
-        path = self._run.directory / CERTIFICATE
-        if not os.path.lexists(path):
-            self._facts["certificate"] = {"there": False}
+        beside = self._run.beside
+        self._facts["certificate"] = {"there": False}
+        self._problems += [] if beside.wrong is None else [str(beside.wrong)]
+        value = beside.certificate
+        if value is None:
             return
-        value = read_json(path, root=self._run.directory)
+        wrong = unfit(value, self._run.contents)
+        if wrong is not None:  # what it says is not about what is shown here
+            self._problems.append(str(Damaged(CERTIFICATE, None, wrong)))
+            self._facts["certificate"] = {"there": True, "of this log": False}
+            return
         names = ("met", "stop", "guarantee", "unseen", "states", "pairs", "of discovered")
-        self._facts["certificate"] = {"there": True, **{name: value.get(name) for name in names}}
+        fitting = {"there": True, "of this log": True}
+        self._facts["certificate"] = fitting | {name: value.get(name) for name in names}
         self._facts["unreachable"] = value.get("unreachable") or None
 
     def _rate(self) -> dict[str, Any] | None:
@@ -300,6 +307,8 @@ def _text_of_disk(disk: Mapping[str, Any]) -> str:
 def _text_of_certificate(certificate: Mapping[str, Any]) -> str:
     if not certificate["there"]:
         return "none: the run is unfinished"
+    if not certificate["of this log"]:
+        return "not that of this run as it is here"
     return f"{certificate['stop']}, {'met' if certificate['met'] else 'not met'}, {certificate['guarantee']}"
 
 

@@ -20,11 +20,11 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.begun import data_in_words
 from gosprl.runs.certificate import CERTIFICATE
-from gosprl.runs.chain import CHAIN
+from gosprl.runs.checking import of_other_moments
 from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
-from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.files import Damaged
 from gosprl.runs.locks import is_being_written
-from gosprl.runs.looking import checkpoints, id_in_damaged, printable
+from gosprl.runs.looking import id_in_damaged, printable
 from gosprl.runs.manifests import MANIFEST, read_manifest
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
@@ -161,7 +161,7 @@ class _Verifier:
             self._say("manifest", False, str(error))
             return self._without_manifest()
         self._say("manifest", True, f"format {manifest['format']}, {len(manifest['legs'])} leg(s)")
-        self._run = OpenRun(self.directory, manifest, read_log(self.directory, manifest["run"]))
+        self._run = OpenRun.of(self.directory, manifest)
         self._remaking = Remaking(self._run, self._system, self._settings, self._given)
         sound = self._log()
         sound = self._names() and sound
@@ -173,7 +173,7 @@ class _Verifier:
         if audit is None:
             self._say("made again", None, "the run cannot be made again: it is damaged; gosprl repair keeps the rest")
             return
-        self._ends(manifest)
+        self._moments()
         if certificate is not None:
             self._counts(certificate, audit)
             self._need(certificate)
@@ -213,7 +213,7 @@ class _Verifier:
         return self._say("names", True, f"{names.num_states:,} states {what}")
 
     def _checkpoints(self) -> None:
-        found = list(checkpoints(self.directory, self._run.manifest["run"]))
+        found = self._run.beside.checkpoints
         for saved in found:
             if saved.wrong:
                 self._say("checkpoint", False, f"{saved.file}: {saved.wrong}; it can be deleted: it only saves time")
@@ -240,12 +240,10 @@ class _Verifier:
         return self._say("data", True, f"{what}: the counts are those that were kept, not whether the data were true")
 
     def _read_certificate(self) -> dict[str, Any] | None:
-        path = self.directory / CERTIFICATE
-        try:
-            return read_json(path, root=self.directory) if os.path.lexists(path) else None
-        except (Damaged, OSError) as error:
-            self._say("certificate", False, str(error))
-            return None
+        wrong = self._run.beside.wrong
+        if wrong is not None:
+            self._say("certificate", False, str(wrong))
+        return self._run.beside.certificate
 
     # what the log says
 
@@ -262,13 +260,11 @@ class _Verifier:
         self._say("events", True, f"{numbers}: each can follow the one before")
         return audit
 
-    def _ends(self, manifest: Mapping[str, Any]) -> None:
-        """Legs and continuations begin inside the log."""
-        rows = self._run.contents.rows
-        events = [leg["first"] for leg in manifest["legs"]] + [entry["event"] for entry in manifest["continued"]]
-        if max(events) > rows:
-            what = f"{MANIFEST} speaks of event {max(events):,}, but the log ends after {rows:,}: its end was cut off"
-            self._say("length", False, what)
+    def _moments(self) -> None:
+        """Say which files speak of more than the log or the manifest has."""
+        for wrong in of_other_moments(self._run):
+            if wrong is not self._run.beside.wrong:  # said already
+                self._say("length", False, str(wrong))
 
     def _counts(self, certificate: Mapping[str, Any], audit: Audit) -> None:
         """Compare the numbers of the certificate with those counted here."""
@@ -279,12 +275,6 @@ class _Verifier:
             del mine["resets"]
         if self._run.data is not None:
             mine["data"] = {name: self._run.data.entry[name] for name in ("samples", "order", "counts")}
-        if certificate.get("log") != log.digest:
-            self._say(
-                "length",
-                False,
-                f"{CHAIN}: the log is not the one that was certified: its end was cut off, or it is another",
-            )
         if self._run.has_fleet:
             fleet = certificate.get("fleet")
             of_fleet = {"walkers": audit.walkers, "lost": audit.lost, "unknown": sum(audit.unknown.values())}

@@ -6,6 +6,7 @@ If the manifest changed, because the run was continued, everything is read again
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,10 @@ class Follower:
             self.record.update_need()
             self._remember()
         return self.events - before
+
+    def is_at(self, certificate: Mapping[str, Any]) -> bool:
+        """Whether a certificate is about exactly what was read."""
+        return (certificate.get("events"), certificate.get("log")) == (self.events, self._digest)
 
     def _new_links(self) -> list[Link]:
         """Return the whole lines of the chain after those that were read."""

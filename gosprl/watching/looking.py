@@ -119,7 +119,7 @@ class _Watcher:
         while len(self._times) > 2 and now - self._times[1][0] > WINDOW:
             self._times.popleft()
         self._without_writer = self._without_writer + 1 if writer is False and not new else 0
-        ended = certificate is not None and certificate["events"] == self._follower.events
+        ended = certificate is not None and self._follower.is_at(certificate)
         facts: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "events": self._follower.events,

@@ -9,7 +9,9 @@ from forged import contents, forge, table_of
 from kinds import Maze
 
 import gosprl
+import gosprl.watching
 from gosprl import applications
+from gosprl.report.from_run import of_run
 from gosprl.runs import Out, journal, show
 from gosprl.runs.locks import Lock
 from gosprl.systems.stepper import Stepper
@@ -135,3 +137,28 @@ def test_as_many_states_as_the_result_has(tmp_path):
     assert show(tmp_path).facts["progress"]["states"] == result.states
     [look] = gosprl.watching.watch(tmp_path)
     assert look.facts["states"] == result.states
+
+
+def test_the_certificate_of_another_run_is_not_shown_as_this_one_s(tmp_path):
+    """As after a copy to the wrong directory: neither of another run, nor of an earlier moment of the same one."""
+    mdp = gosprl.envs.make("riverswim6")
+    gosprl.collect(mdp, 5, seed=0, out=tmp_path / "run")
+    earlier = (tmp_path / "run/certificate.json").read_bytes()
+    gosprl.resume(tmp_path / "run", need=9, max_steps=200)
+    gosprl.collect(mdp, 9, seed=1, out=tmp_path / "other")
+    for content in (earlier, (tmp_path / "other/certificate.json").read_bytes()):
+        (tmp_path / "run/certificate.json").write_bytes(content)
+        shown = show(tmp_path / "run")
+        assert shown.facts["certificate"] == {"there": True, "of this log": False}
+        assert any("certificate.json" in problem for problem in shown.problems)
+        assert "not that of this run" in dict(shown.lines())["certificate"]
+        page = of_run(tmp_path / "run")
+        assert page.certificate is None
+        assert page.guarantee.startswith("none")
+        assert page.stop == "unfinished"
+        *_, look = gosprl.watching.watch(tmp_path / "run", every=0.01)
+        assert look.facts["stop"] is None
+        with pytest.raises(gosprl.InputError, match=r"certificate\.json"):
+            gosprl.resume(tmp_path / "run")
+        with pytest.raises(gosprl.InputError, match=r"certificate\.json"):
+            gosprl.exchange.export(tmp_path / "run", tmp_path / "samples.csv")

@@ -13,6 +13,7 @@ from gosprl.exchange.incoming.base import Incoming
 from gosprl.exchange.incoming.matching import Matcher
 from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import Damaged
 from gosprl.runs.models import begun_model
 from gosprl.runs.opened import FORGED, OpenRun
@@ -28,7 +29,7 @@ class Run(Incoming):
         self.name = str(directory)
         try:
             self.run = OpenRun.read(directory)
-            self.run.check_undamaged()
+            check_undamaged(self.run)
             self.names = self.run.names
         except Damaged as error:
             raise InputError(f"data: {directory} is damaged: {error}") from None
