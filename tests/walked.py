@@ -103,3 +103,10 @@ def ctrl_c():
 
 def interrupt():
     raise KeyboardInterrupt
+
+
+def corridor(S):
+    """S cells; the first action goes away from cell 0, the second back to it."""
+    cells = np.arange(S)
+    target = np.concatenate([np.minimum(cells + 1, S - 1), np.maximum(cells - 1, 0)])
+    return TabularMDP((np.tile(cells, 2), np.repeat([0, 1], S), target, np.ones(2 * S)), states=S, actions=2)

@@ -24,6 +24,7 @@ class Ledger(NamedTuple):
     # increased when the requirement, not a sample, changes which states are unmet
     credit_at: NDArray[np.float64]  # [S] credit of a needed sample that leads to the state; set by planners that use it
     credit: NDArray[np.float64]  # [1] the sum of the credits
+    began: NDArray[np.int64]  # [1] the state that the last needed sample led to; -1: there was none
 
 
 @jit
@@ -64,6 +65,7 @@ def note(counts, ledger, row, s_next, reward):
     ledger.totals[COLLECTED] += gained
     if gained > 0:
         ledger.credit[0] += ledger.credit_at[s_next]
+        ledger.began[0] = s_next
     fulfilled = 0
     fulfilled += counts.visits[row] == ledger.pair[row]
     fulfilled += ledger.state_visits[s] == ledger.state[s]

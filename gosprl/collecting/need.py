@@ -54,6 +54,7 @@ class Need:
             totals=np.zeros(4, dtype=np.int64),
             credit_at=np.zeros(S),
             credit=np.zeros(1),
+            began=np.full(1, -1),
         )
         self._name_arrays()
         self._totals = self.ledger.totals
@@ -130,6 +131,15 @@ class Need:
     def credit(self) -> float:
         """The credit of all needed samples so far."""
         return float(self.ledger.credit[0])
+
+    @property
+    def began(self) -> int:
+        """The first state of this episode: the one that the last needed sample led to; -1 if that is not known."""
+        return int(self.ledger.began[0])
+
+    @began.setter
+    def began(self, s: int) -> None:
+        self.ledger.began[0] = s
 
     def clear_credit(self) -> None:
         """Let no sample have a credit, and the sum be 0: another planner keeps accounts from now on."""

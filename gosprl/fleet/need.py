@@ -150,6 +150,7 @@ class FleetNeed(Need):
         if needed:
             ledger.totals[COLLECTED] += needed
             ledger.credit[0] += ledger.credit_at[s_next]
+            ledger.began[0] = s_next
         ledger.state_visits[s] = of_any + 1
         if was_in_flight:  # one more sample and one less in flight: as much is missing as before
             number = self.in_flight[row] = self.in_flight[row] - 1

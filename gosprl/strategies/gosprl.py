@@ -279,14 +279,10 @@ class GosprlPlanner(Planner):
         if self.reach is not None:
             self.reach.examine(s, t, self.new_rows())
         while True:
-            rows, dropped = self._update_goals()
-            if self._count == 0:
+            planned = self._plan_for_goals(space, s, t)
+            if planned is None:
                 return GivenUp({**self.need.waived, **self._given_up})
-            goals = selected(self._select, self._under, self._history, self.rng)
-            were_all, self._goals_were_all = self._goals_were_all, goals is self._under
-            if not (were_all and self._goals_were_all):
-                dropped = None
-            policy, goals, cost = self._plan(space, goals, rows, dropped, s, t)
+            policy, goals, cost = planned
             if self._gave_up(goals, cost, s, t):
                 continue
             out, test = self._out_of_reach(goals, cost, t)
@@ -301,6 +297,18 @@ class GosprlPlanner(Planner):
         self._heading, self.value = goals, cost
         self._plans += 1
         return Attempt(policy, goals, self._limit, UNLIMITED)
+
+    def distance(self, s: int, t: int, at: int) -> float:
+        """Return the optimistic cost from s to the goals, for a walk that is in state `at`; inf without a path to them.
+
+        Nothing is given up; the attempt that ended is forgotten.
+        """
+        self._score(at, self._heading is not None and bool(self._heading[at]))
+        planned = self._plan_for_goals(self.space, s, t)
+        self.restart()
+        if planned is None:
+            return np.inf
+        return 0.0 if planned[1][s] else planned[2]
 
     def unseen(self) -> NDArray[np.float64]:
         """Return the largest mass of unseen successors in each row's set [R], for the current counts.
@@ -321,6 +329,17 @@ class GosprlPlanner(Planner):
         all_goals = self._select in (every, every_from_the_start)
         # planning in a region cannot detect traps outside of it
         return can and all_goals and (options.dynamics is None or options.dynamics.is_communicating())
+
+    def _plan_for_goals(
+        self, space: Workspace, s: int, t: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], float] | None:
+        """Return (policy [S], goals [S], cost from s) for the goals as they are now; None if there are none."""
+        rows, dropped = self._update_goals()
+        if self._count == 0:
+            return None
+        goals = selected(self._select, self._under, self._history, self.rng)
+        were_all, self._goals_were_all = self._goals_were_all, goals is self._under
+        return self._plan(space, goals, rows, dropped if were_all and self._goals_were_all else None, s, t)
 
     def _update_goals(self) -> tuple[NDArray[np.int64], list[int] | None]:
         """Update `_under` and `_limit` for the current counts: (rows that changed, states that are met now).

@@ -5,8 +5,9 @@ samples so far (a sample that counts for a pair and for a state counts twice). T
 
     Lambda = 4 P l + 3 J + sum_j v_j,      l = log(S P / delta),
 
-with P pairs and S states. v_j is the optimistic value, in unscaled sets, of reaching an under-sampled state from some
-state of the episode of the j-th needed sample; it is 1 if that was not computed. A practical step is made only if
+with P pairs and S states. v_j is CREDITED times the optimistic value, in unscaled sets, of reaching an under-sampled
+state from the first state of the episode of the j-th needed sample, wherever the walk has gone since; it is 1 if that
+is less, or was not computed. A practical step is made only if
 
     T_p + 1 <= kappa (Lambda + T_c).
 
@@ -14,8 +15,9 @@ Otherwise certified attempts start from the current state. They continue until t
 they have made as many steps as all certified ones before, and at least P l: that happens at most log T times. Each v_j
 takes a plan, so none is computed before the credit is used up. Then one plan values all states, and so the episodes to
 come: each is credited when its first sample is counted. A new plan is made when the credit is used up again and counts
-have doubled or goals were met. (If plans over all states are too expensive: only the current state is valued, once per
-episode.)
+have doubled or goals were met. The episode in which a planner does this first was not credited when it began: its v_j
+is the full value of the state that the walk is in then. With more than VALUED_STATES states, plans for all of them are
+too expensive: when the credit is used up, the first state of the episode is valued, once per episode.
 
 Guarantee. In every run, T <= (1 + kappa) T_c + kappa Lambda. If the sets hold, with probability 1 - delta, v_j <= D in
 a communicating MDP. With probability 1 - 2 delta, T_c also satisfies the theorem's bound, and so does T, up to a
@@ -44,7 +46,7 @@ from gosprl.strategies.gosprl import Gosprl, GosprlPlanner
 from gosprl.strategies.knowledge import take_knowledge
 from gosprl.strategies.practical import Practical, PracticalPlanner
 
-CREDITED = 0.95  # the part of its value that a later episode is credited with: chosen by measurement
+CREDITED = 0.95  # the part of the value of its first state that an episode is credited with: chosen by measurement
 VALUED_STATES = 500  # up to this number of states, one plan values all of them
 GIFT, SAMPLE = 4, 3  # factors of P l and of J in the credit: chosen by measurement, see the page of the proof
 PRACTICAL, CERTIFIED = 0, 1
@@ -199,6 +201,7 @@ class GuardedPlanner(Planner):
             "mode": self._mode,
             "until": None if self._until is None else list(self._until),
             "computed": self._computed + self.need.credit,
+            "began": self.need.began,
             # an episode that was credited when it began is not credited again
             "valued at": samples if self._valued_samples < samples else self._valued_at,
             "warned": self._warned,
@@ -211,6 +214,7 @@ class GuardedPlanner(Planner):
         self._steps, self._counted = list(memory["steps"]), tuple(memory["counted"])
         self._mode, self._until = memory["mode"], None if memory["until"] is None else tuple(memory["until"])
         self._computed, self._valued_at, self._warned = memory["computed"], memory["valued at"], memory["warned"]
+        self.need.began = memory.get("began", -1)  # checkpoints of earlier versions have none
         self.certified.recall(memory["certified"])
         self.practical.recall(memory["practical"])
 
@@ -280,6 +284,8 @@ class GuardedPlanner(Planner):
     def attempt(self, s: int, t: int) -> Attempt | GivenUp:
         """Return a practical attempt if the guard allows it, otherwise a certified one."""
         samples = self.need.collected
+        if self.need.began < 0:
+            self.need.began = s
         self.account(t - 1, samples, walked=True)
         if self._until is not None and (samples > self._until[0] or self._steps[CERTIFIED] >= self._until[1]):
             self._until = None
@@ -298,27 +304,26 @@ class GuardedPlanner(Planner):
 
     def _value_episodes(self, s: int, t: int) -> GivenUp | None:
         """Compute the value of this episode, if that was not done yet, and of later ones."""
-        need, model = self.need, self.model
-        samples, all_states = need.collected, model.rows.num_states <= VALUED_STATES
+        need, model, samples = self.need, self.model, self.need.collected
+        if model.rows.num_states > VALUED_STATES:
+            self._value_episode(s, t)
+            return None
         goals = (need.unmet_states, need.version)
         known = self._limit is not None and bool(np.all(model.visits <= self._limit))
-        if all_states and self._valued_goals == goals and known:
+        if self._valued_goals == goals and known:
             return None
-        value = np.inf
-        if all_states:
-            if self._values is None:
-                self._values = Workspace(model, self.certified.family)
-            steps, precision = model.costs(ending=1.0), min(1e-3, 1 / (2 * t))
-            values = self._values.plan(need.unmet_items > 0, steps, precision, -1)[1]
-            value = float(values[s])
-            credited = self._valued_samples < samples
-            self._valued_goals, self._limit = goals, 2 * model.visits + 1
-            nothing = (need.unmet_items > 0) | np.isinf(values)
-            need.credit_at[:] = np.where(nothing, 0.0, np.maximum(CREDITED * values - 1, 0.0))
-            self._valued_samples = samples
-            if credited:  # this episode was credited when it began
-                self._valued_at = samples
-                return None
+        if self._values is None:
+            self._values = Workspace(model, self.certified.family)
+        steps, precision = model.costs(ending=1.0), min(1e-3, 1 / (2 * t))
+        values = self._values.plan(need.unmet_items > 0, steps, precision, -1)[1]
+        value = float(values[s])
+        credited = self._valued_samples < samples
+        self._valued_goals, self._limit = goals, 2 * model.visits + 1
+        nothing = (need.unmet_items > 0) | np.isinf(values)
+        need.credit_at[:] = np.where(nothing, 0.0, np.maximum(CREDITED * values - 1, 0.0))
+        self._valued_samples = samples
+        if credited:  # this episode was credited when it began
+            self._valued_at = samples
         if self._valued_at == samples:
             return None
         self._valued_at = samples
@@ -329,6 +334,16 @@ class GuardedPlanner(Planner):
             self.certified.restart()
         self._computed += max(0.0, value - 1)
         return None
+
+    def _value_episode(self, s: int, t: int) -> None:
+        """Credit this episode, once, with the value of its first state, wherever the walk has gone since."""
+        samples = self.need.collected
+        if self._valued_at == samples:
+            return
+        self._valued_at = samples
+        value = self.certified.distance(self.need.began, t, s)
+        if value < np.inf:
+            self._computed += max(0.0, CREDITED * value - 1)
 
     def _allowed(self) -> int:
         """Return the number of practical steps that the guard allows now."""

@@ -3,15 +3,18 @@
 T counts the steps that were issued, those in flight included; a step is practical if the last attempt is.
 """
 
+import math
+
 import numpy as np
 import pytest
 from fleet_runs import exponential, walked
+from walked import corridor
 
 from evidence.guard import rounds
 from gosprl.envs import make
 from gosprl.fleet.collector import FleetCollector
 from gosprl.strategies import UNLIMITED, Attempt, Guarded, Planner, Strategy
-from gosprl.strategies.guarded import PRACTICAL, GuardedPlanner
+from gosprl.strategies.guarded import PRACTICAL, VALUED_STATES, GuardedPlanner
 
 
 class IdlePlanner(Planner):
@@ -37,13 +40,25 @@ class WatchedPlanner(GuardedPlanner):
 
 
 class Watched(Strategy):
-    def __init__(self, kappa, idle):
-        self.options, self.idle = Guarded(kappa=kappa), idle
+    def __init__(self, kappa, idle, **options):
+        self.options, self.idle = Guarded(kappa=kappa, **options), idle
 
     def begin(self, model, need, rng):
         ours = self.options.begin(model, need, rng)
         practical = IdlePlanner(model.returned) if self.idle else ours.practical
         return WatchedPlanner(self.options, model, need, ours.certified, practical)
+
+
+def test_walking_far_does_not_raise_the_allowance_of_a_fleet():
+    """Two walkers idle to the far end of a corridor; samples are needed in its first cell, and lead beside it."""
+    S = VALUED_STATES + 20
+    mdp, need = corridor(S), np.zeros(S, dtype=int)
+    need[0] = 4
+    collector, _ = walked(mdp, need, 2, strategy=Watched(0.05, idle=True, successors=mdp))
+    assert collector.result().met
+    account = collector.planner.books
+    assert account.certified > 500  # the way back was walked
+    assert account.credit <= 4 * math.ceil(2 * S * math.log(S * 2 * S / 0.1)) + 4 * account.samples
 
 
 @pytest.fixture

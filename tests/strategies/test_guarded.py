@@ -6,12 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 from stepped import Untold
+from walked import corridor
 
 import gosprl
 from gosprl import InputError, TabularMDP
 from gosprl.envs import make
 from gosprl.strategies import UNLIMITED, Attempt, Gosprl, Guarded, Planner, Practical, Random, Strategy
-from gosprl.strategies.guarded import GuardedPlanner
+from gosprl.strategies.guarded import VALUED_STATES, GuardedPlanner
 
 RIVER = make("riverswim6")
 ROOM = make("room20")
@@ -138,6 +139,50 @@ def test_values_are_lower_bounds_on_the_way_to_the_goals():
     samples, gains = np.diff(spent[spent[:, 0] >= 20], axis=0).T  # by then the certified plan has told the ring
     assert gains == pytest.approx(5.65 * samples, rel=0.001)
     assert samples.sum() > 300
+
+
+@pytest.mark.parametrize("states", [VALUED_STATES, VALUED_STATES + 100])
+def test_walking_far_does_not_raise_the_allowance(states):
+    """Idle leaves cell 0, where a sample is needed, and walks to the far end with all the credit that there is.
+
+    Samples lead to cell 0 or 1, from which it is at most one step: no episode is worth more than that. The one in which
+    all states are first valued may be worth the way back from the far end, in the smaller system.
+    """
+    mdp, need = corridor(states), np.zeros(states, dtype=int)
+    need[0] = 5
+    result, planner = watched(mdp, need, Idle(), kappa=0.05, successors=mdp)
+    assert result.met
+    assert result.work["certified steps"] > 3 * 60  # it was far away, and the way back was walked
+    gift = 4 * math.ceil(2 * states * math.log(states * 2 * states / 0.1))
+    allowed = gift + 4 * planner.books.samples + (states if states <= VALUED_STATES else 0)
+    assert planner.books.credit <= allowed
+
+
+def test_episodes_of_large_systems_are_worth_the_way_from_their_first_state():
+    """A ring of more cells than are valued at once, and known: an episode begins in cell 1, all but one step away."""
+    S = VALUED_STATES + 20
+    ring = TabularMDP((np.arange(S), np.zeros(S, int), (np.arange(S) + 1) % S, np.ones(S)), states=S, actions=1)
+    need = np.zeros(S, dtype=int)
+    need[0] = 60
+    _, planner = watched(ring, need, Idle(), kappa=0.05, successors=ring)
+    spent = np.array([(samples, credit - 4 * samples) for _, samples, credit, _ in planner.log])
+    gains = np.diff(spent[spent[:, 0] >= 20, 1])  # by then the certified plan has told the ring
+    gains = gains[gains > 0]
+    assert len(gains) > 10
+    assert gains == pytest.approx(np.full(len(gains), 0.95 * (S - 1) - 1), rel=1e-3)
+
+
+def test_a_planner_that_takes_the_place_of_another_knows_where_the_episode_began():
+    collector = gosprl.Collector(6, 2, 3, seed=0)
+    collector.observe(0, 0, 4)
+    memory = collector.planner.remember()
+    other = gosprl.Collector(6, 2, 3, seed=0)
+    other.planner.recall(memory)
+    assert other.planner.need.began == 4
+    del memory["began"]  # a checkpoint of an earlier version
+    other.planner.recall(memory)
+    other.ask(2)
+    assert other.planner.need.began == 2
 
 
 def test_near_the_limit_with_the_promise_kept():
