@@ -366,8 +366,15 @@ class Walk:
         def begin(seed: int | None, samples: Beginning | None) -> Collector:
             model = model_with(walked, around, samples, allowed)
             rules.append(rule_of(model, walked.all_states and not model.growing))
+            alone = samples is not None and samples.seed_alone
             return new_collector(
-                need=rules[-1], strategy=strategy, seed=seed, model=model, rewards=allowed, around=around
+                need=rules[-1],
+                strategy=strategy,
+                seed=seed,
+                model=model,
+                rewards=allowed,
+                around=around,
+                seed_alone=alone,
             )
 
         if out is None:

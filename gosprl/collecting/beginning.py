@@ -17,6 +17,11 @@ VOUCHED, UNSELECTED = "the data", "that the data were not selected by their outc
 class Beginning(ABC):
     """Samples that a run begins with."""
 
+    @property
+    def seed_alone(self) -> bool:
+        """Whether the random numbers of the run follow from its seed alone (`gosprl.collecting.streams`)."""
+        return False
+
     @abstractmethod
     def count_into(self, model: EmpiricalModel, system: "System", rewards: tuple[float, float] = ANY_REWARD) -> None:
         """Count everything into an empty model.

@@ -66,7 +66,8 @@ def collect(
     strategy
         A name (see `gosprl.strategies.STRATEGIES`) or a strategy object.
     seed
-        Fixes everything that is random: one stream for the strategy, one for the system.
+        Fixes everything that is random: one stream for the strategy, one for the system. With `data`, streams depend
+        on the data, too: the seed that they were collected with does not draw them again.
     max_steps
         Stop after so many steps.
     progress
@@ -165,7 +166,16 @@ def collect(
     def begin(seed: int | None, samples: Beginning | None) -> Collector:
         model = model_with(walked, around, samples)
         asked = asked_for(need, need_unknown, walked, model)
-        return new_collector(need=asked, strategy=chosen, seed=seed, model=model, threshold=threshold, around=around)
+        alone = samples is not None and samples.seed_alone
+        return new_collector(
+            need=asked,
+            strategy=chosen,
+            seed=seed,
+            model=model,
+            threshold=threshold,
+            around=around,
+            seed_alone=alone,
+        )
 
     if out is None:
         collector = begin(seed, samples)

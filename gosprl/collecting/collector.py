@@ -22,6 +22,7 @@ from gosprl.collecting.record import ANY_REWARD, Record
 from gosprl.collecting.requirements import Requirement, as_requirement
 from gosprl.collecting.result import Result, snapshot
 from gosprl.collecting.sharing import Sharing
+from gosprl.collecting.streams import begun_digest, entropy_of
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import CollectionError, InputError
 from gosprl.guarantee import Guarantee
@@ -51,9 +52,10 @@ class Collector(AskTell):
     strategy
         A name, or a strategy object. See `gosprl.strategies`.
     seed
-        Fixes everything that is random.
+        Fixes everything that is random, together with the counts that the collector begins with.
     model
-        Counts to begin with, instead of `states` and `actions`; the collector adds to them.
+        Counts to begin with, instead of `states` and `actions`; the collector adds to them. Random numbers depend on
+        them: what was collected with the same seed is not drawn again.
     threshold
         Stop at the first reward above this (`stop` is "found" then); by default rewards stop nothing.
     rewards
@@ -66,6 +68,8 @@ class Collector(AskTell):
         With several walkers, what becomes of a sample whose outcome will not be told (`Collector.lost`). "unknown": its
         outcome may have been any, and confidence sets allow for that. "state": it led to a crash, as a system's own
         crashes do. "independent": it is left out, which is right only if being lost has nothing to do with the outcome.
+    seed_alone
+        Whether random numbers follow from the seed alone, as in runs on disk of before they depended on counts.
     **options
         The fields of the named strategy's dataclass.
 
@@ -100,6 +104,7 @@ class Collector(AskTell):
         unseen: float | None = None,
         around: Surroundings | None = None,
         lost: str = "unknown",
+        seed_alone: bool = False,
         **options: Any,
     ) -> None:
         given = model is not None
@@ -117,13 +122,14 @@ class Collector(AskTell):
         around = around or Surroundings(resets, reset_cost, horizon, max_states, unseen)
         around.prepare(model)
         check_lost("lost", lost, model)
+        begun = "" if seed_alone else begun_digest(model)
         if self.strategy.successors is not None:
             before = model.rows
             model.restrict(self.strategy.successors)  # before there are arrays of the model's size
             if isinstance(need, Requirement) and model.rows is not before:
                 need.resize(model, model.rows.places(before))
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
-        seeds = np.random.SeedSequence(self.seed)
+        seeds = np.random.SeedSequence(entropy_of(self.seed, begun))
         self.entropy, streams = seeds.entropy, seeds.spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)

@@ -290,9 +290,10 @@ class Engine:
         """Step through a system until the attempt ends, or for at most `steps` steps."""
         model, journal = self.record.model, self.record.journal
         while self.attempt is not None:
-            if journal is not None and journal.due:
+            at_ending = model.terminal[self.state]
+            if journal is not None and journal.due and not at_ending:  # a new system has no state before its reset
                 journal.sync(system)
-            if model.terminal[self.state]:
+            if at_ending:
                 self.reset(*self.reset_of(system))
             elif steps == 0 or self.interrupted:
                 return

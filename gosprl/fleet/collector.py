@@ -25,6 +25,7 @@ from gosprl.collecting.journal import LATE, UNKNOWN
 from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
 from gosprl.collecting.sharing import Sharing, of_several
+from gosprl.collecting.streams import begun_digest
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
@@ -155,7 +156,10 @@ class FleetCollector(Collector):
         """Do what `walk_fleet` does, with the executor that was given."""
         if self._executor is None:
             raise InputError("executor: expected a function that makes one, got None")
-        self.walk_fleet(self._executor(self.entropy), self._chosen(system), max_steps, progress)
+        executor = self._executor(self.entropy)
+        if executor is self.workers:  # the user made it, with a seed of its own
+            executor.begin_with(begun_digest(self.model))
+        self.walk_fleet(executor, self._chosen(system), max_steps, progress)
 
     def walk_fleet(
         self,

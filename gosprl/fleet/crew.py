@@ -10,10 +10,11 @@ from collections import deque
 from typing import Any, Generic, TypeVar
 
 from gosprl import _checks
+from gosprl.collecting.streams import Entropy, entropy_of
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.orders import Event, Executor, Joined, Lost, Order
 from gosprl.fleet.slots import Slots
-from gosprl.fleet.walking import Entropy, Facts, check_same
+from gosprl.fleet.walking import Facts, check_same
 from gosprl.progress import is_interrupted
 
 STARTING = 120.0  # seconds to make a system in
@@ -53,7 +54,7 @@ class Crew(Executor, Generic[M]):
 
     def __init__(self, workers: int, entropy: Entropy, describe: Facts | None, start_timeout: float) -> None:
         self.workers = _checks.whole("workers", workers, 1)
-        self._entropy, self._facts = entropy, describe
+        self._seed, self._entropy, self._facts = entropy, entropy, describe
         self._start_timeout = _checks.positive("start_timeout", start_timeout)
         self._slots = Slots(self.workers)
         self._members: dict[int, M] = {}
@@ -76,6 +77,10 @@ class Crew(Executor, Generic[M]):
     @abstractmethod
     def _end(self, member: M) -> None:
         """End a walker that is entered no more."""
+
+    def begin_with(self, begun: str) -> None:
+        """Let the walkers' random numbers follow from what was collected before, too."""
+        self._entropy = entropy_of(self._seed, begun)
 
     def open(self) -> None:
         """Start the walkers."""

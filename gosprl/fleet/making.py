@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
+from gosprl.collecting.streams import Entropy
 from gosprl.errors import InputError
 from gosprl.fleet.orders import Executor
-from gosprl.fleet.walking import Entropy, Facts
+from gosprl.fleet.walking import Facts
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.systems.named import factory_of
 

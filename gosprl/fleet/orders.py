@@ -100,6 +100,19 @@ class Executor(ABC):
     leases = False
     workers = 0
 
+    def begin_with(self, begun: str) -> None:
+        """Let the walkers' random numbers follow from what was collected before, too; before `open`.
+
+        Called for an executor that the user made, which has a seed of its own: walkers must not draw again what is in
+        the samples that a run begins or goes on with (`gosprl.collecting.streams`). By default there are no random
+        numbers to change.
+
+        Parameters
+        ----------
+        begun
+            The digest of all counts so far; empty if there are none.
+        """
+
     @abstractmethod
     def open(self) -> None:
         """Start the walkers; each of them joins later, by an event."""

@@ -19,11 +19,12 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from gosprl.collecting.streams import Entropy
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet import wire, worker
 from gosprl.fleet.crew import NONE, STARTING, Crew, Member, could_not_begin
 from gosprl.fleet.orders import Order, Report, next_of_lease
-from gosprl.fleet.walking import LONGEST_REASON, Entropy, Facts
+from gosprl.fleet.walking import LONGEST_REASON, Facts
 
 PIECE = 1 << 16  # bytes of a read
 GRACE = 1.0  # seconds to end in after SIGTERM

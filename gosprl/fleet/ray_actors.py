@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gosprl import _checks
+from gosprl.collecting.streams import Entropy
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet import ray_cluster, wire
 from gosprl.fleet.crew import NONE, STARTING, Crew, Member, could_not_begin
 from gosprl.fleet.orders import Order
-from gosprl.fleet.walking import LONGEST_REASON, Entropy, Facts, Walker, describe, make, reason
+from gosprl.fleet.walking import LONGEST_REASON, Facts, Walker, describe, make, reason
 
 TIMEOUT = 10.0  # seconds in which an address has to answer
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
+from gosprl.collecting.streams import Entropy, entropy_of
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
 from gosprl.fleet.slots import IN_A_ROW
 from gosprl.fleet.tables import Table, TableWalker
-from gosprl.fleet.walking import Entropy, Walker, make, reason, stream
+from gosprl.fleet.walking import Walker, make, reason, stream
 from gosprl.mdp.tabular import TabularMDP
 
 DIE, HANG, TWICE = "die", "hang", "twice"
@@ -84,8 +85,8 @@ class Simulated(Executor):
         self.workers = _checks.whole("workers", workers, 1)
         self._duration, self._lost, self._fault = duration, lost, fault
         self._reset_duration, self._restart, self._joins = reset_duration, restart, tuple(joins)
-        self._entropy = np.random.SeedSequence(entropy).entropy if entropy is None else entropy
-        self._rng = np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(2,)))
+        self._seed: Entropy = np.random.SeedSequence(entropy).entropy if entropy is None else entropy
+        self.begin_with("")
         self._table = Table(system) if isinstance(system, TabularMDP) else None
         self._queue: list[tuple[float, int, Event | None]] = []  # (time, tie-breaker, event); None: a walker joins
         self._ties, self._numbers = count(), count()
@@ -95,6 +96,11 @@ class Simulated(Executor):
         self._reported: set[int] = set()  # walkers that have reported something
         self._failures = 0  # walkers gone in a row without a report
         self._last_reason = "no walker was started"
+
+    def begin_with(self, begun: str) -> None:
+        """Let random numbers, those of faults and durations among them, follow from what was collected before, too."""
+        self._entropy = entropy_of(self._seed, begun)
+        self._rng = np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(2,)))
 
     def open(self) -> None:
         """Let the first walkers join, at time 0."""

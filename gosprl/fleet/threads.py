@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from gosprl.collecting.streams import Entropy
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.crew import NONE, STARTING, Crew, Member, could_not_begin
 from gosprl.fleet.orders import Order, Report
-from gosprl.fleet.walking import Entropy, Facts, Walker, describe, make, reason
+from gosprl.fleet.walking import Facts, Walker, describe, make, reason
 
 Orders = queue.SimpleQueue[Order | None]  # None: end
 Said = tuple["Hand", Report | Facts | Exception]

@@ -26,10 +26,11 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 
+from gosprl.collecting.streams import Entropy, entropy_of
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.lanes import Lane, Place, info_of
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order
-from gosprl.fleet.walking import Entropy, Facts, Walker, check_same, describe, reason, stream
+from gosprl.fleet.walking import Facts, Walker, check_same, describe, reason, stream
 from gosprl.systems import as_system
 from gosprl.systems.offers import Actions
 
@@ -58,13 +59,18 @@ class Vector(Executor):
         if not isinstance(env, VectorEnv):
             raise InputError(f"system: expected a gymnasium.vector.VectorEnv, got {type(env).__name__}")
         self._env, self._mode, self.workers = env, _mode(env), int(env.num_envs)
-        self._key, self._given, self._entropy, self._facts = key, actions, entropy, describe
+        self._key, self._given, self._facts = key, actions, describe
+        self._seed = self._entropy = entropy
         self._actions = Actions(env.single_action_space, actions)
         self._lanes = [Lane(env) for _ in range(self.workers)]
         self._numbers = count()
         self._by_number: dict[int, Lane] = {}
         self._events: deque[Event] = deque()
         self._over = ""  # why there are no walkers any more
+
+    def begin_with(self, begun: str) -> None:
+        """Let the environments' random numbers follow from what was collected before, too."""
+        self._entropy = entropy_of(self._seed, begun)
 
     def open(self) -> None:
         """Reset all environments; the resets that are ordered first report where they are."""

@@ -10,13 +10,14 @@ itself. A fleet of one walker therefore sees the same system, number by number.
 import contextlib
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from gosprl import _checks
 from gosprl.collecting.outcome import Outcome, Start
+from gosprl.collecting.streams import Entropy
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.orders import RESET, Order, Report
 from gosprl.model.states import CRASH
@@ -25,7 +26,6 @@ from gosprl.systems import System, as_system
 LONGEST_REASON = 300  # characters
 LISTED = 100  # action values up to which a description lists them
 SHOWN_VALUES = 20  # actions that an error lists
-Entropy = int | Sequence[int] | None
 Facts = dict[str, Any]
 
 WORDS = {  # of a fact, for errors

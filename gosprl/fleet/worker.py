@@ -12,10 +12,11 @@ import sys
 import threading
 from types import FrameType
 
+from gosprl.collecting.streams import Entropy
 from gosprl.errors import InputError
 from gosprl.fleet import wire
 from gosprl.fleet.orders import Order, next_of_lease
-from gosprl.fleet.walking import Entropy, Walker, describe, make, reason
+from gosprl.fleet.walking import Walker, describe, make, reason
 
 GRACE = 1.0  # seconds to end in, before the next means is tried
 

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.errors import GosprlError, InputError
+from gosprl.model import counted
 from gosprl.model.content import Content, thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.space import UNSAID
@@ -42,7 +43,7 @@ from gosprl.model.states import CRASH
 from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, write_json
 from gosprl.runs.keys import key_of, text_of
 from gosprl.runs.looking import printable
-from gosprl.runs.manifests import DATA
+from gosprl.runs.manifests import BY_DATA, DATA
 from gosprl.systems.base import System
 
 MOST_KEPT = 10**6  # different transitions
@@ -83,8 +84,8 @@ class KeptData(Beginning):
                 f"data, out: expected data of at most {MOST_KEPT:,} different transitions and {MOST_BYTES:,} bytes, "
                 f"which are kept with the run, got {stored:,} and {len(content):,}; leave out `out`"
             )
-        entry = data.described()
-        return cls({**entry, "samples": num_samples(model), "counts": hashlib.sha256(content).hexdigest()}, counts)
+        told = {"samples": num_samples(model), "counts": hashlib.sha256(content).hexdigest(), "streams": BY_DATA}
+        return cls({**data.described(), **told}, counts)
 
     @classmethod
     def read(cls, directory: Path, manifest: Mapping[str, Any]) -> "KeptData":
@@ -101,6 +102,16 @@ class KeptData(Beginning):
         except (GosprlError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise Damaged(DATA, None, str(error)) from None
         return cls(entry, counts)
+
+    @property
+    def seed_alone(self) -> bool:
+        """Whether random numbers follow from the seed alone, as in runs that were begun before they did not."""
+        return "streams" not in self.entry
+
+    @property
+    def digest(self) -> str:
+        """What random numbers follow from beside the seed: the digest of the counts; empty if nothing does."""
+        return "" if self.seed_alone or not self.counts["visits"] else counted.digest_of(self.counts)
 
     def write(self, directory: Path) -> None:
         """Write the file, and wait until it is on the disk."""
@@ -225,25 +236,13 @@ def _added(model: EmpiricalModel, kind: str, text: str | None) -> int:
 
 def counts_described(model: EmpiricalModel) -> dict[str, Any]:
     """Return everything that a model has counted, as the file has it."""
-    states, counts = model.states, model.counts
-    rows = np.flatnonzero(model.visits)
-    rows = rows[np.argsort(counts.time[rows], kind="stable")]
-    ptr, succ, number, first = model.stored(rows)
-    seen, pair = number > 0, np.repeat(np.arange(len(rows)), np.diff(ptr))
+    states, rows = model.states, np.flatnonzero(model.visits)
     used = int(model.rows.action[rows[~model.certain[rows]]].max(initial=-1)) + 1
     freeze = Content().freeze
     return {
         "states": [[states.kind(s), _text(states.kind(s), states.key(s))] for s in range(states.fixed, states.used)],
         "discovered": list(model.discovered),
-        "state": model.rows.state[rows].tolist(),
-        "action": model.rows.action[rows].tolist(),
-        "visits": model.visits[rows].tolist(),
-        "rewards": model.reward_sum[rows].tolist(),
-        "squares": model.reward_sq[rows].tolist(),
-        "pair": pair[seen].tolist(),
-        "next_state": succ[seen].tolist(),
-        "count": number[seen].tolist(),
-        "first": first[seen].tolist(),
+        **{name: column.tolist() for name, column in counted.columns_of(model).items()},
         "actions": None if model.all_actions else [text_of(freeze(value)) for value in model.actions[:used]],
         "room": None if model.all_actions else model.num_actions,
         "ended": model.ended,

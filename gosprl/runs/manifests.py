@@ -25,6 +25,7 @@ NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an endin
 WALKERS = "walkers reset"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
+BY_DATA = "seed and data"  # what random numbers follow from; of data without that entry, the seed alone
 HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING, WALKERS)
 
 Test = Callable[[Any], bool]
@@ -149,7 +150,7 @@ def _wrong_data(data: Any) -> str | None:
     """Check what is said of the data that a run began with."""
     if not _dict(data):
         return f"data: expected an object, got {data!r:.60}"
-    wrong = _wrong(data, OF_DATA, "data")
+    wrong = _wrong({"streams": BY_DATA} | data, OF_DATA, "data")  # runs of before do not say it
     for source in () if wrong else data["sources"]:
         wrong = wrong or (_wrong(source, OF_SOURCE, "data") if _dict(source) else "data: expected sources")
     return wrong
@@ -237,6 +238,7 @@ OF_DATA: dict[str, Test] = {
     "order": lambda value: value in (None, "collected", "unknown"),
     "samples": lambda value: _whole(value, 0),
     "counts": _digest,
+    "streams": lambda value: value == BY_DATA,
     "sources": lambda value: type(value) is list and 0 < len(value) <= MOST_LEGS,
 }
 OF_SOURCE: dict[str, Test] = {

@@ -12,6 +12,7 @@ import numpy as np
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.journal import CRASHED, LATE, TERMINATED, TRUNCATED
 from gosprl.collecting.record import Record
+from gosprl.collecting.streams import entropy_of
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.collector import FleetCollector
 from gosprl.fleet.record import FleetRecord
@@ -169,7 +170,8 @@ class OpenRun:
 
     def stream(self, number: int) -> np.random.Generator:
         """Return the random numbers of the system, for its first trajectory (0) or a later one."""
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(SYSTEM_STREAM + number,)))
+        entropy = entropy_of(self.seed, "" if self.data is None else self.data.digest)
+        return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(SYSTEM_STREAM + number,)))
 
     def check_system(self, system: Mapping[str, Any]) -> None:
         """Raise `InputError` if the run walks another system than the one described."""

@@ -187,10 +187,10 @@ class GosprlPlanner(Planner):
             return Guarantee.heuristic("stopped by the paper's threshold, whose constant is not known")
         if options.dynamics is not None:
             return Guarantee(known=True)
+        if not isinstance(options.confidence, str) and self.family.delta is not None:
+            return Guarantee(why=f"that of {type(options.confidence).__name__}")
         if self.family.no_promise:
             return Guarantee.heuristic(self.family.no_promise)
-        if not isinstance(options.confidence, str):
-            return Guarantee(why=f"that of {type(options.confidence).__name__}")
         return Guarantee(options.delta, given=() if options.successors is None else ("the successors",))
 
     @property

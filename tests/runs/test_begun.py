@@ -166,7 +166,7 @@ def test_more_may_be_needed_later(kept):
     run, result, _ = kept
     more = gosprl.resume(run, system=KINDS["maze"][0](), need=15, max_steps=140)
     assert more.counts.sum() == 70 + 140
-    assert (more.counts >= result.counts).all()
+    assert (more.counts[: len(result.counts)] >= result.counts).all()
     assert verify(run).ok
 
 
