@@ -14,7 +14,9 @@ of a state is the reward of any action taken there.
 If the states are not known in advance (a Gymnasium environment), a first look samples every action of the states
 discovered ten times. States discovered after it are no candidates.
 
-Both methods use all samples, also those of states that the walk passes through. The mean of n or more samples is a
+Both methods use all samples, also those of states that the walk passes through. Samples of a fleet whose rewards are
+unknown are no pulls; the intervals of elimination allow for any rewards there, Successive Rejects promises nothing
+then. The mean of n or more samples is a
 reversed martingale, so Hoeffding's bound for n holds for all of them at once. With gaps g to the best state, Successive
 Rejects fails with probability at most the sum of 2 exp(-n_k g^2 / 2) over phases k and the k states with the largest
 gaps (`error_bound`). The published bound, for exactly n_k samples, has exp(-n_k g^2).
@@ -39,6 +41,7 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import mean_intervals
 from gosprl.sets.intervals import Confidence
+from gosprl.sets.unknown import unknown_of
 
 LOOK = 10  # samples of every pair in the first look, if states have to be discovered
 LOOKED = "of the states discovered in the first look"
@@ -186,7 +189,7 @@ class SuccessiveElimination(_Arms):
         total, squares = _by_state(model, model.reward_sum), _by_state(model, model.reward_sq)
         i = np.maximum(model.rank, 1).astype(np.float64)  # in order of discovery, if their number is not known
         streams = i * (i + 1) if model.max_states is None else model.max_states
-        return mean_intervals(pulls(model), total, squares, self.delta, self.scale, streams)
+        return mean_intervals(pulls(model), total, squares, self.delta, self.scale, streams, unknown_pulls(model))
 
 
 def schedule(budget: int, states: int) -> list[int]:
@@ -220,8 +223,22 @@ def pulls(model: EmpiricalModel) -> Ints:
     return np.where(model.terminal, 0, _by_state(model, visits).astype(np.int64))
 
 
+def unknown_pulls(model: EmpiricalModel) -> Ints | None:
+    """Return the visits of each state [S] whose rewards are not known, beside those that `pulls` counts.
+
+    The rewards of a state are one stream, in the order of issue over all its rows, and the committed samples of several
+    rows are no beginning of it: one row may wait for an outcome and another not. So of such a state, what is issued and
+    not committed is unknown, too.
+    """
+    if not model.unknown.size:
+        return None
+    issued = model.visits + model.unknown + model.pending
+    several = _by_state(model, (issued > 0).astype(np.int64)) > 1
+    return _by_state(model, model.unknown + np.where(several[model.rows.state], model.pending, 0)).astype(np.int64)
+
+
 def means(model: EmpiricalModel) -> Floats:
-    """Return the mean reward of each state [S]; -inf if it was never visited."""
+    """Return the mean reward of each state [S] that is known; -inf if there is none."""
     visits = pulls(model)
     return np.where(visits > 0, _by_state(model, model.reward_sum) / np.maximum(visits, 1), -np.inf)
 
@@ -354,7 +371,8 @@ def best_state(
     seen: NDArray[np.bool_] = np.isfinite(rewards[remaining])
     looks_best = int(remaining[np.argmax(rewards[remaining])]) if seen.any() else None
     best = looks_best if rule.best is None else rule.best
-    promise = run.qualified(_promise(budget, walk.at(delta), slack, run.result.stop, rule.all_states))
+    is_known = unknown_of(model, None) is None
+    promise = run.qualified(_promise(budget, walk.at(delta), slack, run.result.stop, rule.all_states, is_known))
     return BestState(
         state=None if best is None else int(place[best]),
         candidates=place[remaining],
@@ -367,8 +385,12 @@ def best_state(
     )
 
 
-def _promise(budget: int | None, level: Guarantee, epsilon: float, stop: str, all_states: bool) -> Guarantee:
-    """Return the guarantee of the answer."""
+def _promise(
+    budget: int | None, level: Guarantee, epsilon: float, stop: str, all_states: bool, is_known: bool
+) -> Guarantee:
+    """Return the guarantee of the answer; `is_known`: whether the outcome of every sample is."""
+    if budget is not None and not is_known:
+        return Guarantee(why="samples were lost, and means of the others promise nothing: leave out the budget")
     if budget is not None:
         early = "" if stop == "met" else "; stopped before the budget was spent"
         rate = "the chance of an error falls exponentially with the budget, at a rate that the gaps decide"

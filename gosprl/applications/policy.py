@@ -44,6 +44,7 @@ from gosprl.planning.solution import METHODS, solve
 from gosprl.planning.workspace import as_sets
 from gosprl.sets.certificates import average_errors, mean_intervals, slack
 from gosprl.sets.intervals import Confidence, Intervals
+from gosprl.sets.unknown import unknown_of
 
 ALLOCATIONS = ("bespoke", "uniform")
 CUTS = 30  # the largest number of rounds of generating constraints
@@ -73,6 +74,10 @@ class Discounted:
 
     def __init__(self, model: EmpiricalModel, family: Confidence, gamma: float, delta: float, scale: float) -> None:
         self.model, self.family, self.gamma, self.delta, self.scale = model, family, gamma, delta, scale
+
+    def of(self, model: EmpiricalModel) -> "Discounted":
+        """Return the same problem for the counts of another model."""
+        return Discounted(model, self.family, self.gamma, self.delta, self.scale)
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
@@ -112,8 +117,9 @@ class Discounted:
         The estimate is 1/2 for a row never visited; all three are 0 in terminal states.
         """
         model = self.model
-        visits, streams = model.visits, streams_of(model, np.arange(len(model.rows)))
-        lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, self.delta, self.scale, streams)
+        visits, unknown = model.visits, unknown_of(model, None)
+        levels = self.delta, self.scale, streams_of(model, np.arange(len(model.rows)))
+        lower, upper = mean_intervals(visits, model.reward_sum, model.reward_sq, *levels, unknown)
         mean = np.where(visits > 0, model.reward_sum / np.maximum(visits, 1), 0.5)
         ended = model.terminal[model.rows.state]
         return np.where(ended, 0.0, lower), np.where(ended, 0.0, mean), np.where(ended, 0.0, upper)
@@ -288,7 +294,8 @@ class Phases(Rule):
 
     def proceed(self, model: EmpiricalModel) -> Ints | None:
         """Return the need of the next phase; None if epsilon is proved."""
-        bounds = self.problem.bounds(self.precision)
+        problem = self.problem.of(model)  # of a fleet, what is committed: the rule was made for all that returned
+        bounds = problem.bounds(self.precision)
         states = np.unique(model.rows.state[self.counting])
         gap = float((bounds.upper - bounds.lower)[states].max())
         self.samples.append(model.visits.copy())
@@ -299,7 +306,7 @@ class Phases(Rule):
             fewest = int(visits[self.counting].min())
             return np.full(len(visits), math.ceil(fewest * min(GROWTH, max(1.05, (gap / self.epsilon) ** 2))))
         bounds.width[~self.counting] = 0.0  # rows of states not discovered cannot be sampled
-        n = allocate(self.problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
+        n = allocate(problem, bounds, max(0.99 * self.epsilon, gap / 2) / gap)
         need = np.ceil(np.minimum(n, GROWTH * visits)).astype(np.int64)
         if not np.any(need[self.counting] > model.visits[self.counting]):  # the bounds did not shrink as predicted
             wide = self.counting & (bounds.width > 0)
@@ -432,7 +439,7 @@ def learn_policy(
 
     run = walk.run(system, rule_of, rewards=True)
     rule, model = run.rule, run.model
-    bounds = rule.problem.bounds(rule.precision)
+    bounds = rule.problem.of(model).bounds(rule.precision)
     states, lives = np.unique(model.rows.state[rule.counting]), model.states.lives
     of_sets = rule.problem.family.delta
     level = None if of_sets is None else delta / 2 + of_sets

@@ -15,6 +15,7 @@ from gosprl.applications.modest import more_samples
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.certificates import mean_intervals
 from gosprl.sets.intervals import Confidence
+from gosprl.sets.unknown import unknown_of
 
 
 class CertifiedRewards(Rule):
@@ -31,7 +32,8 @@ class CertifiedRewards(Rule):
     def errors(self, model: EmpiricalModel, rows: Ints) -> tuple[Floats, Floats]:
         """Return the mean reward [n] of `rows` and its largest possible error [n]; both 1/2 if never visited."""
         visits, total, squares = model.visits[rows], model.reward_sum[rows], model.reward_sq[rows]
-        lower, upper = mean_intervals(visits, total, squares, self.delta, self.scale, streams_of(model, rows))
+        streams, unknown = streams_of(model, rows), unknown_of(model, rows)
+        lower, upper = mean_intervals(visits, total, squares, self.delta, self.scale, streams, unknown)
         mean = np.where(visits > 0, total / np.maximum(visits, 1), 0.5)
         return mean, np.maximum(upper - mean, mean - lower)
 

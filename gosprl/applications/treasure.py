@@ -59,7 +59,9 @@ class Treasure(Answer):
         among = f"{asked} states asked for, of {model.num_states}" if asked < model.num_states else "states"
         if self.collected.of_discovered:
             among = f"{asked} states discovered"
-        return [("found", where), ("covered", f"{self.covered:.1%} of the {among}")]
+        lost = sum(n for _, _, n in self.collected.unknown)
+        unknown = [("unknown", f"the rewards of {lost:,} samples that were lost or late")] if lost else []
+        return [("found", where), ("covered", f"{self.covered:.1%} of the {among}"), *unknown]
 
 
 @kept_on_disk

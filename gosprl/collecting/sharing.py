@@ -12,11 +12,12 @@ have ended here follow the same attempt, as long as the need is the same. A walk
 example since a count exceeded its limit, asks the planner itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from gosprl.collecting.engine import Engine
 from gosprl.guarantee import Guarantee
+from gosprl.model.empirical import EmpiricalModel
 from gosprl.strategies.base import UNLIMITED, Attempt, Planner
 
 NO_BOUND = "confidence sets and certificates; the bound on the steps is proven for one walker"
@@ -27,21 +28,15 @@ ASSUMED = {
 }
 
 
-def of_several(guarantee: Guarantee, lost: Iterable[str]) -> Guarantee:
-    """Return what holds of a planner's guarantee if there are several walkers (docs/theory/fleet.md).
+def of_several(guarantee: Guarantee) -> Guarantee:
+    """Return what holds of a planner's guarantee if there are several walkers (docs/theory/fleet.md)."""
+    return guarantee.about(NO_BOUND) if guarantee.holds else guarantee
 
-    Parameters
-    ----------
-    lost
-        What became of samples that were given up: "unknown", "state", "independent".
-    """
-    if not guarantee.holds:
-        return guarantee
-    guarantee = guarantee.about(NO_BOUND)
-    for how in lost:
-        if how in ASSUMED:
-            guarantee = guarantee.assuming(ASSUMED[how])
-    return guarantee
+
+def assume(model: EmpiricalModel, how: str) -> None:
+    """Let all guarantees about the samples of a model name what a fleet assumes: a key of `ASSUMED`."""
+    if ASSUMED[how] not in model.given:
+        model.given = (*model.given, ASSUMED[how])
 
 
 class Walking(Protocol):

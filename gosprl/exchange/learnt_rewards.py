@@ -9,6 +9,7 @@ from gosprl.errors import InputError
 from gosprl.exchange.interval import Ends, Floats, same
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.sets.intervals import Confidence, row_logarithms, unlimited
+from gosprl.sets.unknown import unknown_of
 
 SLACK = 1e-9  # by which sums of rewards may contradict their range, from rounding
 
@@ -67,6 +68,7 @@ def _ends(model: EmpiricalModel, family: Confidence, reward_range: tuple[float, 
     scaled_squares = (squares - 2 * low * total + low**2 * visits) / width**2
     streams: Any = np.exp(row_logarithms(model)) if unlimited(model) else model.num_pairs_bound or len(visits)
     ends = mean_intervals(
-        visits, np.clip(scaled, 0, visits), np.maximum(scaled_squares, 0), family.delta, family.scale, streams
+        *(visits, np.clip(scaled, 0, visits), np.maximum(scaled_squares, 0), family.delta, family.scale, streams),
+        unknown_of(model, None),
     )
     return low + width * ends[0], low + width * ends[1]

@@ -46,11 +46,10 @@ class Crew:
     def __init__(self, record: FleetRecord, sharing: Sharing, lost: str) -> None:
         self._record, self._sharing, self._lost = record, sharing, lost
         self._issued = 0
-        self._losses: set[str] = set()  # what became of samples that were given up
 
     def qualified(self, guarantee: Guarantee) -> Guarantee:
         """Return what holds of a planner's guarantee."""
-        return of_several(guarantee, sorted(self._losses))
+        return of_several(guarantee)
 
     def status(self) -> dict[str, int]:
         """Return the numbers of steps in flight, and of samples that were given up."""
@@ -91,7 +90,6 @@ class Crew:
         self._sharing.end_attempts()
         if sample is None:
             return
-        self._losses.add(how)
         if not walk.is_lost:
             record.give_up(sample, how)
         elif how == "state" and sample.is_step:

@@ -24,7 +24,7 @@ from gosprl.collecting.engine import Engine, as_number
 from gosprl.collecting.journal import LATE, UNKNOWN
 from gosprl.collecting.planners import Report as PlannerReport
 from gosprl.collecting.requirements import Requirement
-from gosprl.collecting.sharing import Sharing, of_several
+from gosprl.collecting.sharing import Sharing, assume, of_several
 from gosprl.collecting.streams import begun_digest
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.journal import FleetJournal
@@ -120,6 +120,8 @@ class FleetCollector(Collector):
         self._lease = _checked_lease(lease, deterministic)
         self.walks: dict[int, Walk] = {}
         super().__init__(*args, lost=lost, **others)
+        if self._lease > 1:
+            assume(self._model, "lease")
         self._sharing = self._attempts = Sharing(self.walks)
         self._shared = self.engine  # its random numbers are those of all walkers
         self._issued = 0  # orders
@@ -251,11 +253,10 @@ class FleetCollector(Collector):
 
     def report(self) -> PlannerReport:
         """Return what the planner says of the run, as far as it holds for several walkers (docs/theory/fleet.md)."""
-        said, lost = super().report(), self.record.lost
-        if self.joined <= 1 and not lost and self._lease == 1:
+        said = super().report()
+        if self.joined <= 1 and not self.record.lost and self._lease == 1:
             return said
-        assumed = ([self._lost] if lost else []) + (["lease"] if self._lease > 1 else [])
-        return said._replace(guarantee=of_several(said.guarantee, assumed))
+        return said._replace(guarantee=of_several(said.guarantee))
 
     def _is_over(self, last: int) -> bool:
         """Whether nothing is in flight, and nothing more will be issued."""
@@ -379,6 +380,7 @@ class FleetCollector(Collector):
             if journal is not None:
                 journal.answer(order, LATE | UNKNOWN)
             self.record.fill_with_crash(sample)
+        self._update_if_met()  # samples that waited for this one are committed now
 
     def _wait_no_more(self, order: Order) -> None:
         self._waited[order.action == RESET].pop(order.number, None)
@@ -519,6 +521,7 @@ class FleetCollector(Collector):
         self._wait_no_more(walk.order)
         self._give_up(walk, self._lost_if_late)
         self._attempts.end_attempts()
+        self._update_if_met()  # samples that waited for this one are committed now
 
     @property
     def _lost_if_late(self) -> str:

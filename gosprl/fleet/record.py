@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.record import ANY_REWARD, Record, flags_of
 from gosprl.collecting.requirements import Requirement
+from gosprl.collecting.sharing import assume
 from gosprl.fleet.need import FleetNeed, Heard, Mirrored
 from gosprl.fleet.samples import Queues, Result, Sample
 from gosprl.model.committed import CommittedModel
@@ -104,6 +105,7 @@ class FleetRecord(Record):
         """Write that a sample of a row is ordered; the sample, and whether its state has all it needs by that."""
         is_step = not self.model.terminal[self.model.rows.state[row]]
         sample = self._queues.issue(number, row, is_step)
+        self.counts.pending[row] += 1
         self.in_flight += is_step
         return sample, self.need.reserve(row, self.visits(row))
 
@@ -125,7 +127,9 @@ class FleetRecord(Record):
         self.steps += sample.is_step
         sample.is_unknown = True
         if how == "independent":
+            assume(self.model, how)
             self._queues.drop(sample)
+            self.counts.pending[sample.row] -= 1
         self._commit(sample.row)
 
     @property
@@ -147,6 +151,7 @@ class FleetRecord(Record):
         self._assume_crash(sample)
 
     def _assume_crash(self, sample: Sample) -> None:
+        assume(self.model, "state")
         # No episode was seen to end by it: another such reset cannot be asked for.
         self.returning = sample
         self._end(sample.row, CRASH, self.crash_reward)
@@ -231,6 +236,7 @@ class FleetRecord(Record):
     def _commit(self, row: int) -> None:
         """Commit the samples of a row that nothing stands before any more."""
         for sample in self._queues.settled(row):
+            self.counts.pending[row] -= 1
             if sample.outcome is None:
                 self.committed.flush()
                 sample.place = self.counts.add_unknown(row)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gosprl.errors import GosprlError
 from gosprl.model import pool
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.space import PLACES
 
 
 def _of_returned(name: str) -> Any:
@@ -37,6 +38,8 @@ class CommittedModel(EmpiricalModel):
         [R] places of each row whose outcome is not known; N(s, a) does not count them.
     unknown_until
         [R] the last place that ever was unknown, from 1; 0: none was.
+    pending
+        [R] samples of each row that were issued and are no places yet: one of them, or one before, is in flight.
     """
 
     rows, states, resets, ended = map(_of_returned, ("rows", "states", "resets", "ended"))
@@ -45,8 +48,11 @@ class CommittedModel(EmpiricalModel):
     def __init__(self, returned: EmpiricalModel) -> None:
         self._returned = returned
         self._counts = pool.copied(returned.counts)
-        self.unknown = np.zeros(len(returned.rows), dtype=np.int64)
-        self.unknown_until = np.zeros(len(returned.rows), dtype=np.int64)
+        nothing = np.zeros(len(returned.rows), dtype=np.int64)
+        self.unknown, self.unknown_until = (
+            getattr(returned, name).copy() if returned.unknown.size else nothing.copy() for name in PLACES[:2]
+        )
+        self.pending = nothing
         returned.follow(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -71,17 +77,14 @@ class CommittedModel(EmpiricalModel):
     def _alone(self) -> EmpiricalModel:
         other = EmpiricalModel.__new__(EmpiricalModel)
         other.__dict__.update(self._returned.__dict__)
-        other.__dict__.update(followers=[], _counts=self._counts, unknown=self.unknown)
-        other.unknown_until = self.unknown_until
+        other.__dict__.update(followers=[], _counts=self._counts)
+        other.__dict__.update({name: getattr(self, name) for name in PLACES})
         return other
 
     def take_rows(self, row: NDArray[np.int64], size: int) -> None:
         """Have `size` rows, where the rows so far have the numbers `row` [R]."""
         self._counts = pool.with_more_rows(self._counts, row, size)
-        for name in ("unknown", "unknown_until"):
-            larger = np.zeros(size, dtype=np.int64)
-            larger[row] = getattr(self, name)
-            setattr(self, name, larger)
+        self._take_places(row, size)
 
     def places_of(self, row: int) -> int:
         """Return the places of a row so far: samples, and what is unknown."""

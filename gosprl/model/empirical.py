@@ -21,7 +21,7 @@ from gosprl.mdp.tabular import MAX_DENSE
 from gosprl.model import pool
 from gosprl.model.arranged import Arrangement, arrange, rows_of
 from gosprl.model.endings import with_endings
-from gosprl.model.space import FEW, StateSpace
+from gosprl.model.space import FEW, PLACES, StateSpace
 from gosprl.model.successors import Candidates, as_candidates
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class EmpiricalModel(StateSpace):
         A bound on the number of observations that can be discovered; None if there is none.
     aliased
         States that did not always offer the same actions.
-    unknown, unknown_until
+    unknown, unknown_until, pending
         Of the samples of a fleet: see `CommittedModel`. Empty elsewhere: no outcome is unknown.
     """
 
@@ -138,7 +138,8 @@ class EmpiricalModel(StateSpace):
         other = copy(self)
         other._counts = pool.copied(self._counts)
         other.followers = []
-        other.unknown, other.unknown_until = self.unknown.copy(), self.unknown_until.copy()
+        for name in PLACES:
+            setattr(other, name, getattr(self, name).copy())
         other.discovered = self.discovered.copy()
         other.enabled, other.certain, other.terminal = self.enabled.copy(), self.certain.copy(), self.terminal.copy()
         other.is_discovered, other.rank = self.is_discovered.copy(), self.rank.copy()
@@ -166,7 +167,8 @@ class EmpiricalModel(StateSpace):
         other.terminal, other.is_discovered = self.terminal[states], self.is_discovered[states]
         other.rank = self.rank[states]
         if self.unknown.size:
-            other.unknown, other.unknown_until = self.unknown[rows], self.unknown_until[rows]
+            for name in PLACES:
+                setattr(other, name, getattr(self, name)[rows])
         other.discovered = place[self.discovered].tolist()
         other.aliased = set(place[list(self.aliased)].tolist())
         ptr, succ, number, first = self.stored(rows)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNSAID: tuple[int, ...] = ()  # in the place of the actions that a state offers: that is not known yet
 FEW = 8  # states that there is room for before the first is discovered
+PLACES = ("unknown", "unknown_until", "pending")  # attributes [R] that are empty where no outcome is unknown
 
 
 class StateSpace:
@@ -54,7 +55,7 @@ class StateSpace:
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to
         self.followers: list[CommittedModel] = []  # models with counts of their own over these states and rows
-        self.unknown = self.unknown_until = np.empty(0, dtype=np.int64)
+        self.unknown, self.unknown_until, self.pending = np.empty((3, 0), dtype=np.int64)
         self._counts = pool.empty(np.zeros(len(rows), dtype=np.int64))
 
     @property
@@ -292,6 +293,8 @@ class StateSpace:
         self.rows = old.enlarged(states, actions, self.states.fixed)
         row = self.rows.places(old)
         self._counts = pool.with_more_rows(self._counts, row, len(self.rows))
+        if self.unknown.size:
+            self._take_places(row, len(self.rows))
         for other in self.followers:
             other.take_rows(row, len(self.rows))
         enabled, certain = self.rows.state >= self.states.used, np.zeros(len(self.rows), dtype=bool)
@@ -301,6 +304,13 @@ class StateSpace:
         self.terminal = np.append(self.terminal, np.zeros(more, dtype=bool))
         self.is_discovered = np.append(self.is_discovered, np.zeros(more, dtype=bool))
         self.rank = np.append(self.rank, np.zeros(more, dtype=np.int64))
+
+    def _take_places(self, row: NDArray[np.int64], size: int) -> None:
+        """Have `size` rows, where the rows so far have the numbers `row` [R]."""
+        for name in PLACES:
+            larger = np.zeros(size, dtype=np.int64)
+            larger[row] = getattr(self, name)
+            setattr(self, name, larger)
 
     def grow(self, length: int) -> None:
         """Enlarge the pools: at least double them, so that a row of `length` successors can double."""

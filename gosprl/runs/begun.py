@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
 from gosprl.collecting.record import ANY_REWARD
+from gosprl.collecting.sharing import ASSUMED
 from gosprl.errors import GosprlError, InputError
 from gosprl.model import counted
 from gosprl.model.content import Content, thaw
@@ -294,7 +295,7 @@ def _check_types(counts: Mapping[str, Any]) -> None:
         raise ValueError(f"ended: expected true or false, got {counts['ended']!r:.40}")
     if "restarts" in counts and (type(counts["restarts"]) is not int or not 0 <= counts["restarts"] < 2**62):
         raise ValueError("restarts: expected a whole number from 0 on")
-    if type(counts["given"]) is not list or not set(counts["given"]) <= {VOUCHED, UNSELECTED}:
+    if type(counts["given"]) is not list or not set(counts["given"]) <= {VOUCHED, UNSELECTED, *ASSUMED.values()}:
         raise ValueError(f"given: expected what data take for granted, got {counts['given']!r:.80}")
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.journal import CRASHED, LATE, TERMINATED, TRUNCATED, UNKNOWN
 from gosprl.collecting.record import Record
+from gosprl.collecting.sharing import assume
 from gosprl.fleet.record import FleetRecord
 from gosprl.fleet.samples import Result
 from gosprl.runs.counting import Counter
@@ -83,6 +84,8 @@ class FleetCounter(Counter):
         fleet = leg.get("fleet")
         self._is_fleet, self._compiled = fleet is not None, self._is_table and fleet is None
         self._independent = fleet is not None and fleet["lost"] == "independent"
+        if fleet is not None and fleet.get("lease", 1) > 1:
+            assume(self.record.model, "lease")
         self._begun = self._begun or self.events > 0
         self._next, self._after = self.events, {}
 
@@ -134,6 +137,10 @@ class FleetCounter(Counter):
         Record.recount(record, rows[kept], s_next[kept], part["reward"][kept], (is_step & ~late)[kept])
         record.steps += int((is_step & ~late & ~counts).sum())  # places without an outcome
         record.lost += int((unknown & ~late).sum())
+        if (unknown & crashed & is_step).any():
+            assume(model, "state")
+        if self._independent and (unknown & ~late & (rows >= 0)).any():
+            assume(model, "independent")
         chosen, ended = self._follow(part), counts & ((flags & TERMINATED) > 0)
         if model.states.reset >= 0:
             at = self._mapped(self._live, part, "state")[chosen]

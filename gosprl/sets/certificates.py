@@ -137,6 +137,7 @@ def mean_intervals(
     delta: float,
     scale: float = 1.0,
     streams: int | Floats | None = None,
+    unknown: NDArray[np.int64] | None = None,
 ) -> tuple[Floats, Floats]:
     """Return (lower [n], upper [n]), bounds on the means of n streams of numbers in [0, 1].
 
@@ -152,20 +153,34 @@ def mean_intervals(
     `scale` multiplies the logarithms; below 1 there is no guarantee. If the arrays hold only a part of the streams,
     `streams` is the number of all; or [n] numbers whose reciprocals sum to at most 1 over all streams, if their number
     is not known: then stream i has the level delta / streams[i].
+
+    `unknown` [n] numbers more of each stream were drawn and are not known, however it was decided which: each interval
+    contains those of all completions (docs/theory/fleet.md). `visits`, `total` and `squares` are those of the others.
     """
     from gosprl import _kernels
 
     n = np.broadcast_to(np.asarray(len(visits) if streams is None else streams, dtype=np.float64), visits.shape)
-    N = visits.astype(np.float64)
+    hidden = np.zeros_like(visits) if unknown is None else unknown
+    places, least = visits + hidden, np.array(total, dtype=np.float64)
+    N, most = places.astype(np.float64), least + hidden
     lower, upper = np.empty((2, len(visits)))
     budget = scale * (np.log(2 * n / delta) + 0.5 * np.log(math.pi * N + 1))
-    _kernels.kl_means(np.array(total, dtype=np.float64), np.array(visits), budget, lower, upper)
-    some = np.flatnonzero(visits > 1)
-    N = N[some]
-    mean = total[some] / N
-    variance = np.maximum(squares[some] - N * mean**2, 0) / (N - 1)
+    _kernels.kl_means(least, places, budget, lower, upper)
+    if hidden.any():  # a lower end increases with the sum, as an upper one does
+        _kernels.kl_means(most, places, budget, np.empty_like(lower), upper)
+    some = np.flatnonzero(places > 1)
+    N, least, most = N[some], least[some], most[some]
     L = scale * np.log(8 * n[some] * N * (N - 1) / delta)
-    radius = np.sqrt(2 * variance * L / N) + 7 * L / (3 * (N - 1))
-    lower[some] = np.maximum(lower[some], mean - radius)
-    upper[some] = np.minimum(upper[some], mean + radius)
+    radius = np.sqrt(2 * _largest_variance(N, least, squares[some], hidden[some]) * L / N) + 7 * L / (3 * (N - 1))
+    lower[some] = np.maximum(lower[some], least / N - radius)
+    upper[some] = np.minimum(upper[some], most / N + radius)
     return lower, upper
+
+
+def _largest_variance(N: Floats, total: Floats, squares: Floats, hidden: NDArray[np.int64]) -> Floats:
+    """Return the largest sample variance [n] of N numbers in [0, 1], of which some are `hidden`.
+
+    It is convex in each hidden number, so the largest one has u ones and zeros otherwise; it is concave in u.
+    """
+    u = np.clip(N / 2 - total, 0, hidden)
+    return np.maximum(squares + u - N * ((total + u) / N) ** 2, 0) / (N - 1)

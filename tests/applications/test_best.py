@@ -11,9 +11,19 @@ from scipy.stats import binom
 import gosprl
 from gosprl import CollectionError, EmpiricalModel, InputError, TabularMDP
 from gosprl.applications import best_state
-from gosprl.applications.best import LOOK, SuccessiveElimination, SuccessiveRejects, error_bound, schedule
+from gosprl.applications.best import (
+    LOOK,
+    SuccessiveElimination,
+    SuccessiveRejects,
+    error_bound,
+    schedule,
+    unknown_pulls,
+)
+from gosprl.collecting.requirements import as_requirement
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.fleet.record import FleetRecord
+from gosprl.fleet.simulated import Simulated
 
 FALSE_ALARM = 1e-6
 RIVER = make("riverswim6")
@@ -39,6 +49,66 @@ def hub(means, away=0.1):
 def intervals(answer, delta=0.1):
     model = answer.collected.model
     return SuccessiveElimination(model, True, delta, 0.0, 1.0).intervals(model)
+
+
+def slow_rewards(rng, report):
+    return 100.0 if report.reward == 1 and report.key == 1 and rng.random() < 0.95 else 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_of_a_fleet_is_met_only_if_the_last_samples_decide_it(seed):
+    """Samples that waited for one that is late are committed when it is given up: then there is one more look."""
+    mdp = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    fleet = Simulated(mdp, 8, entropy=[seed, 7], duration=slow_rewards)
+    answer = best_state(mdp, seed=seed, workers=fleet, late=3, max_steps=500)
+    lower, upper = intervals(answer)
+    assert not (answer.reached and np.any(upper[answer.candidates] < lower.max()))
+    assert answer.reached == (len(answer.candidates) == 1)
+
+
+@pytest.mark.parametrize("lost", ["unknown", "state"])
+def test_lost_rewards_may_have_been_any(lost):
+    """Most rewards of the best state are lost: with a crash in their place, the other one is the best."""
+    mdp = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    system, ending = (mdp, {}) if lost == "unknown" else (lambda: TabularEnv(mdp), {"resets": "terminal"})
+    fleet = Simulated(
+        system, 8, entropy=[0, 7], restart=0.0, lost=lambda rng, r: r.reward == 1 and r.key == 1 and rng.random() < 0.95
+    )
+    answer = best_state(system, seed=0, workers=fleet, lost=lost, max_steps=4000, **ending)
+    if lost == "unknown":  # what is lost may have been all ones, or all zeros
+        assert answer.candidates.tolist() == [0, 1]
+        assert (answer.stop, str(answer.guarantee)) == (
+            "max_steps",
+            "delta=0.1: the best state is among the candidates",
+        )
+    else:  # a step that led to a crash has earned nothing
+        assert (answer.state, answer.stop) == (1, "met")
+        assert "given that losing a walker depends on its last pair only" in str(answer.guarantee)
+
+
+def test_a_budget_of_a_fleet_that_lost_samples_promises_nothing():
+    mdp = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    fleet = Simulated(mdp, 4, entropy=[0, 7], restart=0.0, lost=lambda rng, r: r.reward == 1 and rng.random() < 0.5)
+    answer = best_state(mdp, 100, seed=0, workers=fleet)
+    assert answer.stop == "met"
+    assert "promise nothing" in str(answer.guarantee)
+
+
+def test_the_rewards_of_a_state_are_one_stream_over_all_its_actions():
+    """Of two rows of a state, one waits for an outcome: what is issued and not committed is unknown to the stream."""
+    model = EmpiricalModel(2, 2)
+    record = FleetRecord(model, as_requirement(10, model))
+    record.update_need()
+    samples = [record.issue(number, row)[0] for number, row in enumerate([0, 0, 1, 1, 2, 2])]
+    for i in (1, 2, 3, 5):  # the first of row 0, and the first of row 2, are in flight
+        record.returning = samples[i]
+        record.step(samples[i].row, 0, 1.0, terminated=False)
+    record.flush()
+    assert record.counts.visits.tolist() == [0, 2, 0, 0]
+    assert unknown_pulls(record.counts).tolist() == [2, 0]  # state 1 has samples of one row: a beginning of its stream
+    record.give_up(samples[4], "unknown")
+    assert unknown_pulls(record.counts).tolist() == [2, 1]
+    assert unknown_pulls(model) is None
 
 
 # Successive Rejects

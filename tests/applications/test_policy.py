@@ -16,6 +16,7 @@ from gosprl.applications import learn_policy, policy
 from gosprl.applications.policy import PLAY, Discounted, _fewest, allocate
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.fleet.simulated import Simulated
 from gosprl.sets.certificates import mean_intervals, slack
 
 
@@ -230,6 +231,26 @@ def test_a_state_never_visited_may_be_worth_everything():
     reward = mean_intervals(model.visits, model.reward_sum, model.reward_sq, 0.05)[1][0]
     assert 0 < unseen < 1
     assert bounds.width[0] == pytest.approx(gamma * unseen / (1 - gamma) + reward)
+
+
+@pytest.mark.parametrize("how", ["lost", "late"])
+def test_bounds_of_a_fleet_are_those_of_its_committed_samples_and_what_is_unknown(how):
+    """Two states that lead to each other, one action: the value is the solution of two equations."""
+    means, gamma = np.array([0.6, 0.4]), 0.8
+    mdp = gosprl.TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=means[:, None], noise="bernoulli")
+    is_lost = lambda rng, r: r.reward == 1 and r.key == 1 and rng.random() < 0.95  # noqa: E731
+    faults = {"lost": is_lost} if how == "lost" else {"duration": lambda rng, r: 100.0 if is_lost(rng, r) else 1.0}
+    fleet = Simulated(mdp, 8, entropy=[0, 7], restart=0.0, **faults)
+    late = 3 if how == "late" else None
+    learnt = learn_policy(mdp, gamma, 0.5, seed=0, workers=fleet, late=late, max_steps=3000)
+    model = learnt.collected.model
+    assert model.unknown[0] > 100
+    value = np.linalg.solve(np.eye(2) - gamma * np.array([[0, 1], [1, 0]]), means)
+    assert np.all(learnt.lower <= value)
+    assert np.all(value <= learnt.upper)
+    same = Discounted(model, gosprl.KL(0.05), gamma, 0.05, 1.0).bounds(1e-9)
+    assert learnt.lower == pytest.approx(same.lower, abs=1e-3)
+    assert learnt.upper == pytest.approx(same.upper, abs=1e-3)
 
 
 def visited(model, gamma, rows, start):

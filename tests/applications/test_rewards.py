@@ -11,6 +11,7 @@ from gosprl.applications import estimate_rewards
 from gosprl.applications.rewards import CertifiedRewards
 from gosprl.envs import make
 from gosprl.envs.tabular_env import TabularEnv
+from gosprl.fleet.simulated import Simulated
 from gosprl.sets.certificates import mean_intervals
 
 FALSE_ALARM = 1e-6
@@ -158,3 +159,40 @@ def test_rewards_outside_are_found_on_the_way():
 def test_epsilon_is_positive(epsilon):
     with pytest.raises(InputError, match="epsilon: expected a positive finite number"):
         estimate_rewards(COINS, epsilon)
+
+
+def fleet_that_loses(mdp, seed, chance):
+    def lost(rng, report):
+        return report.reward == 1 and report.key == 1 and rng.random() < chance
+
+    return Simulated(mdp, 8, entropy=[seed, 7], restart=0.0, lost=lost)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_rewards_of_a_fleet_are_part_of_the_radius(seed):
+    """By hand: of n = known + m rewards the mean is at least sum / n, and at most (sum + m) / n, up to chance."""
+    mdp = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    answer = estimate_rewards(mdp, 0.1, seed=seed, workers=fleet_that_loses(mdp, seed, 0.7), max_steps=1500)
+    model, m = answer.collected.model, answer.collected.model.unknown
+    n = model.visits + m
+    assert (answer.stop, m[0] > 200, m[1]) == ("max_steps", True, 0)
+    assert np.all(np.abs(answer.rewards - [[0.6], [0.4]]) <= answer.radius)
+    assert answer.radius[0, 0] > (model.reward_sum + m)[0] / n[0] - answer.rewards[0, 0]
+
+
+def test_a_fleet_that_loses_few_rewards_finishes():
+    """The width falls with m / n: a few losses take more samples, not for ever."""
+    mdp = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    fleet = fleet_that_loses(mdp, 0, 0.05)
+    answer = estimate_rewards(mdp, 0.15, seed=0, workers=fleet, max_steps=20_000)
+    assert (answer.stop, answer.collected.model.unknown[0] > 0) == ("met", True)
+    assert np.all(np.abs(answer.rewards - [[0.6], [0.4]]) <= answer.radius)
+
+
+def test_what_a_fleet_assumes_of_losses_is_in_the_guarantee():
+    mdp = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    fleet = fleet_that_loses(mdp, 0, 0.5)
+    answer = estimate_rewards(mdp, 0.3, seed=0, workers=fleet, lost="independent")
+    assert str(answer.guarantee) == (
+        "delta=0.1, given that losses do not depend on outcomes: every mean reward is within its radius"
+    )

@@ -52,6 +52,7 @@ def check(record, naive, pair, state):
         counts, unknown = naive.committed(row)
         assert counts_of(record.counts, row) == counts
         assert record.counts.unknown[row] == unknown
+        assert record.counts.pending[row] == len(naive.rows[row]) - counts.total() - unknown
         assert record.counts.visits[row] == counts.total()
         assert counts_of(record.model, row) == naive.returned(row)
         assert need.pair[row] == max(0, asked[row] - naive.in_flight(row))

@@ -348,6 +348,48 @@ def test_means_are_within_what_the_inequalities_say(streams, delta, scale):
     assert np.array_equal(parts, (lower[some], upper[some]))
 
 
+@examples
+@given(
+    st.lists(st.sampled_from([0.0, 0.2, 0.5, 1.0]), max_size=40),
+    st.integers(0, 4),
+    st.floats(1e-6, 0.5),
+    st.sampled_from([1.0, 0.3]),
+)
+def test_with_unknown_places_the_intervals_of_all_completions_are_inside(known, m, delta, scale):
+    """Any reward may be at an unknown place: all choices of five values, and the extremes are where they are said."""
+    values = np.array(known)
+    given = (np.array([len(values)]), np.array([values.sum()]), np.array([np.sum(values**2)]), delta, scale)
+    lower, upper = mean_intervals(*given, 3, np.array([m]))
+    for places in itertools.combinations_with_replacement([0.0, 0.1, 0.5, 0.7, 1.0], m):
+        full = np.append(values, places)
+        sums = np.array([len(full)]), np.array([full.sum()]), np.array([np.sum(full**2)])
+        inner = mean_intervals(*sums, delta, scale, 3)
+        assert lower[0] <= inner[0][0] + 1e-12
+        assert upper[0] >= inner[1][0] - 1e-12
+
+
+def test_ends_with_unknown_places_are_those_of_the_least_and_of_the_largest_sum():
+    """8 ones of 20 known numbers, and 4 unknown: between kl's lower end of 8 of 24 and its upper end of 12 of 24."""
+    total = squares = np.array([8.0])
+    lower, upper = mean_intervals(np.array([20]), total, squares, 0.1, 1.0, 1, np.array([4]))
+    budget = math.log(2 / 0.1) + 0.5 * math.log(24 * math.pi + 1)
+    assert lower[0] == pytest.approx(brentq(lambda q: 24 * kl(8 / 24, q) - budget, 1e-9, 8 / 24))
+    assert upper[0] == pytest.approx(brentq(lambda q: 24 * kl(12 / 24, q) - budget, 12 / 24, 1 - 1e-9))
+    nothing = mean_intervals(np.array([0]), np.zeros(1), np.zeros(1), 0.1, 1.0, 1, np.array([50]))
+    assert (nothing[0][0], nothing[1][0]) == (0, 1)
+
+
+def test_rewards_that_hardly_vary_are_known_well_with_a_few_unknown_ones():
+    """By hand, N - 3 halves: at three unknown places, squares of distances from 1 / 2 add up to 3 / 4 at most."""
+    N = 10_000
+    halves = np.array([0.5 * (N - 3)])
+    lower, upper = mean_intervals(np.array([N - 3]), halves, halves / 2, 0.1, 1.0, 1, np.array([3]))
+    L = math.log(8 * N * (N - 1) / 0.1)
+    radius = math.sqrt(2 * 0.75 / (N - 1) * L / N) + 7 * L / (3 * (N - 1))
+    assert lower[0] == pytest.approx(0.5 * (N - 3) / N - radius)
+    assert upper[0] == pytest.approx(0.5 * (N - 3) / N + 3 / N + radius)
+
+
 def test_zeros_and_ones_have_closed_ends():
     lower, upper = mean_intervals(np.array([0, 5, 5]), np.array([0, 0, 5.0]), np.array([0, 0, 5.0]), 0.1)
     budget = math.log(2 * 3 / 0.1) + 0.5 * math.log(5 * math.pi + 1)
