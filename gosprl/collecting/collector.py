@@ -184,8 +184,8 @@ class Collector(AskTell):
 
     @property
     def _finished(self) -> bool:
-        if self.record.is_met:  # before the first state is discovered, nothing is asked of any
-            return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
+        if self.record.is_met:
+            return self.has_begun
         return self.given_up is not None or self.record.found is not None
 
     def run(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> Result:
@@ -330,6 +330,11 @@ class Collector(AskTell):
     def start(self) -> int | None:
         """The state in which everything began."""
         return self._start
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something can be met: before the first state is discovered, nothing is asked of any."""
+        return self._start is not None or self.record.need.requirement.num_states(self._model) > 0
 
     @property
     def had(self) -> "np.ndarray[Any, np.dtype[np.int64]]":
@@ -587,6 +592,6 @@ class Collector(AskTell):
         if self.record.found is not None:
             return "found"
         need = self.record.counted.need
-        if need.met:
+        if need.met and self.has_begun:
             return "unreachable" if (need.waived or need.not_offered()) and len(need.unmet()) else "met"
         return "unreachable" if self.given_up else "interrupted" if interrupted else "max_steps"

@@ -239,7 +239,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
     live = ~model.terminal
     wanted = np.bincount(model.rows.state, weights=pair, minlength=model.rows.num_states) + state
     return Result(
-        met=len(unmet) == 0,
+        met=len(unmet) == 0 and collector.has_begun,
         steps=record.steps,
         attempts=collector.attempts,
         stop=collector.stop_reason(),
@@ -313,7 +313,7 @@ def qualified(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirem
 def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> NDArray[np.void]:
     """Return the curve, with a last point if the last steps discovered states that have a need."""
     record = collector.record.counted
-    points = record.curve
+    points = record.curve if collector.has_begun else [(0, 0.0)]
     if num_states > record.need.num_states and (left := len(np.unique(unmet["state"]))) != record.need.unmet_states:
         points = [*points, (record.steps, (num_states - left) / num_states)]
     curve = np.empty(len(points), dtype=[("step", np.int64), ("proportion", np.float64)])

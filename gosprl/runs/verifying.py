@@ -300,7 +300,9 @@ class _Verifier:
             stated = {tuple(entry) for entry in certificate["unmet"] if entry[0] >= 0}
             others = [entry for entry in certificate["unmet"] if entry[0] < 0]
             given_up = [f"{s}: {why}" for s, why in certificate["unreachable"]]
-            sound = explained(stated, lacking, certificate) and certificate["met"] == (not stated and not others)
+            has_begun = certificate["events"] > 0 or certificate["states"] > 0 or not certificate["of discovered"]
+            met = has_begun and not stated and not others
+            sound = explained(stated, lacking, certificate) and certificate["met"] == met
         except (KeyError, TypeError, ValueError, IndexError):
             self._say("need", False, f"{CERTIFICATE}: no certificate says its need like this")
             return
