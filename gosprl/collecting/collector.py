@@ -134,6 +134,7 @@ class Collector(AskTell):
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
         self._had, self.rows_had = model.visits.copy(), model.rows  # [R] before the run
+        self.surplus_had = model.surplus() if self._had.any() else None  # [S] the same
         if isinstance(need, Mapping) and model.growing and not given:
             need = {Content().freeze(observation): number for observation, number in need.items()}
         asked = around.requirement(as_requirement(need, model), self.strategy.delta, model)

@@ -34,11 +34,15 @@ class Requirement(ABC):
         [S] int64, samples needed of each state, with any action.
     of_discovered
         Whether it is about the states discovered, so that nothing is promised of others.
+    is_fixed
+        Whether what is needed of a state or pair does not depend on what was seen there. Only then does the fluid limit
+        say what collecting it costs: a need that grows with the samples asks in the end for what was walked.
     """
 
     pair: NDArray[np.int64]
     state: NDArray[np.int64]
     of_discovered: bool = False
+    is_fixed: bool = False
 
     @abstractmethod
     def update(self, model: EmpiricalModel, rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -99,6 +103,8 @@ class Requirement(ABC):
 class Fixed(Requirement):
     """The same need at all times."""
 
+    is_fixed = True
+
     def __init__(self, pair: NDArray[np.int64], state: NDArray[np.int64]) -> None:
         self.pair, self.state = pair, state
 
@@ -114,7 +120,7 @@ class Fixed(Requirement):
 class Discovered(Requirement):
     """`samples` of every action that a state discovered so far offers; and as many resets, where there are resets."""
 
-    of_discovered = True
+    of_discovered = is_fixed = True
 
     def __init__(self, samples: int, model: EmpiricalModel) -> None:
         self.samples = samples
@@ -197,6 +203,8 @@ class ByObservation(Requirement):
         Observation (its key) -> samples of each action that it offers, or a mapping of actions to samples; there, `ANY`
         stands for samples of any of them.
     """
+
+    is_fixed = True
 
     def __init__(self, need: Mapping[Any, Any], model: EmpiricalModel) -> None:
         self.need = dict(need)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from gosprl.collecting.record import Found
 from gosprl.collecting.requirements import Requirement, are_resets_possible, scattered
-from gosprl.errors import GosprlError
 from gosprl.guarantee import Guarantee
 from gosprl.model.arranged import Arrangement
 from gosprl.model.empirical import EmpiricalModel
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 SHOWN_ALIASED = 5  # states that a guarantee names
 RESET, UNDISCOVERED = -1, -2  # in the place of states in `unmet` and `unreachable`
 WIDTH = 105  # of a line of text
+GREW = "none: what was needed depends on what was seen"
 SHOWN = 200  # states up to which the limit is solved for just to be shown
 
 
@@ -61,30 +61,34 @@ class Result:
     _lacked: tuple[NDArray[np.int64], NDArray[np.int64]] = field(repr=False)  # the same, of what the run began without
     _start: int | None = field(repr=False)
     _truth: "TabularMDP | None" = field(repr=False)
+    _is_fixed: bool = field(repr=False)  # whether the need is, in the sense of `Requirement.is_fixed`
+    _surplus_had: NDArray[np.int64] | None = field(repr=False)  # [S] of what the run began with; None: nothing
     fleet: Mapping[str, int] | None = None  # `walkers` and `lost` samples; None: there was one walker
+    quits: int = 0  # resets that were chosen, `resets="anytime"`
+
+    @property
+    def limit(self) -> float | None:
+        """The fluid limit of the need: what collecting it costs at least on average.
+
+        It is measured as `paid` is: in steps, and `reset_cost` for each reset that is chosen. For the true dynamics if
+        the system told them (a `TabularMDP`): then a lower bound for any collector whose walks begin where these did.
+        What was there before the run is not counted. Otherwise for the model that was learnt: an estimate, as if the
+        frequencies seen were the dynamics. A linear program, solved when first asked for: seconds from a thousand
+        states on. None if there is none: `limit_of` says why. There is none for needs that depend on what was seen
+        (`unseen=`, needs that are functions, requirements of your own, applications): what they ask for in the end is
+        about what was walked, so the limit of that would always be near. inf if the need cannot be met.
+        """
+        return self._limit[0]
 
     @cached_property
-    def limit(self) -> float:
-        """The fluid limit of the need as it was at the end: what collecting it costs at least on average.
+    def _limit(self) -> tuple[float | None, str]:
+        from gosprl.theory.limits import limit_of_walks_in
 
-        For the true dynamics if the system told them (a `TabularMDP`): then, for a fixed need, a lower bound on the
-        expected steps of any collector. What was there before the run is not counted. Otherwise for the model that was
-        learnt: an estimate, as if the frequencies seen were the dynamics. A linear program, solved when first asked
-        for: seconds from a thousand states on. nan if it cannot be solved.
-        """
-        from gosprl.theory.limits import limit_of_mdp, limit_of_model
-
+        if not self._is_fixed:
+            return None, GREW
         if self._start is None:
-            return np.nan
-        try:
-            if self._truth is not None:
-                pair, state = self._lacked
-                return limit_of_mdp(
-                    *(self._truth, pair[: len(self._truth.rows)], state[: self._truth.num_states], self._start)
-                )
-            return limit_of_model(self.model, *self._lacked, self._start)
-        except GosprlError:
-            return np.nan
+            return None, "none: the run did not begin"
+        return limit_of_walks_in(self._truth, self.model, *self._lacked, self._start, self._surplus_had)
 
     @property
     def truth(self) -> "TabularMDP | None":
@@ -98,18 +102,28 @@ class Result:
 
     @property
     def limit_of(self) -> str:
-        """What `limit` is the limit of."""
-        return "the learnt model, an estimate" if self._truth is None else "the true dynamics"
+        """What `limit` is the limit of; if there is none, "none: " and why."""
+        return self._limit[1]
 
     @property
-    def ratio(self) -> float:
-        """Steps over the limit; nan if not all was met, or nothing was needed."""
-        return self.steps / self.limit if self.met and 0 < self.limit < np.inf else np.nan
+    def paid(self) -> float:
+        """What `limit` is a limit of: the steps, and `reset_cost` for each reset that was chosen."""
+        return self.steps + self.model.reset_cost * self.quits if self.quits else self.steps
+
+    @property
+    def ratio(self) -> float | None:
+        """`paid` over `limit`; None if there is no limit, not all was met, or nothing was needed."""
+        limit = self.limit if self.met else None
+        return None if limit is None or not 0 < limit < np.inf else self.paid / limit
 
     @property
     def closeness(self) -> str:
-        """Limit and ratio in words; nothing where there is no ratio, or it would take long to show."""
-        if not self.met or self.model.rows.num_states > SHOWN or np.isnan(self.ratio):
+        """Limit and ratio in words, or why there is none; nothing where it would take long to show."""
+        if not self.met or (self._is_fixed and self.model.rows.num_states > SHOWN):
+            return ""
+        if self.limit is None:
+            return self.limit_of
+        if self.ratio is None:
             return ""
         return f"{self.limit:,.1f}, for {self.limit_of}: {self.ratio:.2f} times that"
 
@@ -262,8 +276,16 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         _lacked=(np.maximum(pair - had, 0)[kept.rows], np.maximum(state - had_of_states, 0)[kept.states]),
         _start=None if collector.start is None else int(kept.place[collector.start]),
         _truth=collector.truth,
+        _is_fixed=need.requirement.is_fixed,
+        _surplus_had=_placed(collector.surplus_had, kept, model.rows.num_states),
         fleet=collector.fleet_facts(),
+        quits=record.quits,
     )
+
+
+def _placed(of_states: NDArray[np.int64] | None, kept: Arrangement, S: int) -> NDArray[np.int64] | None:
+    """Return numbers of states [S], which the model has numbered since, as the result numbers them."""
+    return None if of_states is None else scattered(of_states, np.arange(len(of_states)), S)[kept.states]
 
 
 def counts_of(model: EmpiricalModel, lives: int) -> NDArray[np.int64]:

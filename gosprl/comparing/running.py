@@ -26,6 +26,7 @@ from gosprl.strategies.base import Strategy
 from gosprl.systems.named import Named, factory_of
 
 NAME = "comparison"  # the folder of the runs in `out`
+WITHOUT_LIMIT = ("data", "unseen")  # options with which a fixed need of the whole table is not what is collected
 Progress = Callable[[int, int, str], object]
 
 
@@ -180,8 +181,8 @@ class _Runs:
 
 
 def _limit(system: Any, need: Any, options: Mapping[str, Any]) -> float:
-    """Return a lower bound on the expected steps, where the dynamics are known; else nan."""
-    if not isinstance(system, gosprl.TabularMDP) or "data" in options:
+    """Return a lower bound on the expected steps, where the dynamics are known and the need is fixed; else nan."""
+    if not isinstance(system, gosprl.TabularMDP) or any(options.get(name) is not None for name in WITHOUT_LIMIT):
         return math.nan
     try:
         return gosprl.fluid_limit(system, need)

@@ -23,7 +23,7 @@ class Heard(Requirement):
     """A requirement that remembers what its last update changed."""
 
     def __init__(self, inner: Requirement) -> None:
-        self.inner, self.of_discovered = inner, inner.of_discovered
+        self.inner, self.of_discovered, self.is_fixed = inner, inner.of_discovered, inner.is_fixed
         self.changed: NDArray[np.int64] | None = None
 
     @property

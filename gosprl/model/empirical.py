@@ -358,6 +358,14 @@ class EmpiricalModel(StateSpace):
         """
         return pool.stored(self._counts, rows)
 
+    def surplus(self) -> NDArray[np.int64]:
+        """Return how much more often each state [S] was left than reached, by the transitions counted."""
+        ptr, succ, count, _ = self.stored()
+        net = np.zeros(self.rows.num_states, dtype=np.int64)
+        np.add.at(net, np.repeat(self.rows.state, np.diff(ptr)), count)
+        np.subtract.at(net, succ, count)
+        return net
+
     @classmethod
     def from_transitions(
         cls,

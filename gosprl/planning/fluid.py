@@ -134,21 +134,25 @@ def solve_model(
     model: EmpiricalModel,
     pair: NDArray[np.int64],
     state: NDArray[np.int64],
-    start: int | Sequence[int],
+    start: int | Sequence[int] | NDArray[np.float64],
     escape: NDArray[np.float64] | None,
     pseudo: float = 0.0,
     basis: Any = None,
 ) -> Flow:
-    """Return the program for the frequencies seen, from state `start`, or those of several walks; resets cost nothing.
+    """Return the program for the frequencies seen; resets after endings cost nothing, chosen ones `reset_cost`.
 
-    What does not escape goes where it went before, with `pseudo` samples more for each stored successor.
+    What does not escape goes where it went before, with `pseudo` samples more for each stored successor. `start` is the
+    state that the walk is in, those of several walks, or how many walks begin in each state (floats [S]).
     """
     ptr, succ, prob, cost, law = program_of_model(model, start, escape, pseudo)
     return solve(model.rows, ptr, succ, prob, cost, pair, state, law, escape, basis, ~model.certain)
 
 
 def program_of_model(
-    model: EmpiricalModel, start: int | Sequence[int], escape: NDArray[np.float64] | None, pseudo: float
+    model: EmpiricalModel,
+    start: int | Sequence[int] | NDArray[np.float64],
+    escape: NDArray[np.float64] | None,
+    pseudo: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return (ptr, succ, prob, cost, law) of the program for the frequencies seen, as `solve` takes them."""
     ptr, succ, count, _ = model.stored(None)
@@ -156,9 +160,16 @@ def program_of_model(
     kept = np.where(model.enabled, 1.0 if escape is None else 1 - escape, 0.0)
     visits = np.maximum(model.visits + pseudo * number, 1.0 if pseudo == 0 else pseudo)
     prob = np.repeat(kept, number) * (count + pseudo) / np.repeat(visits, number)
-    law = np.zeros(model.rows.num_states)
-    np.add.at(law, start, 1.0)
-    return ptr, succ, prob, model.costs(), law
+    prob = np.where(np.repeat(model.certain, number), np.repeat(kept, number), prob)  # needs no visit to be known
+    return ptr, succ, prob, model.costs(), _law(start, model.rows.num_states)
+
+
+def _law(start: int | Sequence[int] | NDArray[np.float64], S: int) -> NDArray[np.float64]:
+    if isinstance(start, np.ndarray) and start.dtype == float:
+        return start
+    law = np.zeros(S)
+    np.add.at(law, np.asarray(start, dtype=np.int64), 1.0)
+    return law
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,7 +158,7 @@ def spread(n: int, most: int) -> list[int]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64)).tolist() if n else []
 
 
-def coverage(curve: NDArray[np.void], steps: int, limit: tuple[float, str] | None) -> Chart:
+def coverage(curve: NDArray[np.void], steps: int, limit: float | None) -> Chart:
     """Return the proportion of states met over the steps, beside the limit."""
     curve = settled(curve)
     begin = float(curve["proportion"][0]) if curve["step"][0] == 0 else 0.0
@@ -175,12 +175,12 @@ def coverage(curve: NDArray[np.void], steps: int, limit: tuple[float, str] | Non
     ]
     words = f"The proportion of states met over {number(steps)} steps, which ends at {percent(float(met[-1]))}."
     notes = []
-    if limit is not None and np.isfinite(limit[0]) and limit[0] > 0:
-        words += f" The limit is {number(round(limit[0]))} steps."
-        if limit[0] <= 4 * max(steps, 1):
-            layers += _limit(limit[0], max(steps, limit[0]))
+    if limit is not None and 0 < limit < np.inf:
+        words += f" The limit is {number(round(limit))} steps."
+        if limit <= 4 * max(steps, 1):
+            layers += _limit(limit, max(steps, limit))
         else:
-            notes.append(f"The limit, {number(round(limit[0]))} steps, is far to the right of what is drawn.")
+            notes.append(f"The limit, {number(round(limit))} steps, is far to the right of what is drawn.")
     return Chart(layers, words, notes=notes)
 
 

@@ -55,6 +55,8 @@ class Findings:
         (name, text) of what was asked.
     work
         What planning took.
+    limit, paid
+        As `Result.limit` with `limit_of`, and `Result.paid`; None: it would take long, or is not known.
     truth, start
         The table that was walked, and where the walk began.
     walkers
@@ -86,7 +88,8 @@ class Findings:
     asked: list[tuple[str, str]]
     strategy: str
     seed: int | None
-    limit: tuple[float, str] | None = None
+    limit: tuple[float | None, str] | None = None
+    paid: float | None = None
     work: Mapping[str, float] = field(default_factory=dict)
     truth: "TabularMDP | None" = None
     start: int | None = None
@@ -200,6 +203,7 @@ def of_result(result: Result, *, system: str = "", command: str = "") -> Finding
         strategy=result.strategy,
         seed=result.seed,
         limit=(result.limit, result.limit_of) if result.model.rows.num_states <= MOST_LIMIT else None,
+        paid=result.paid,
         work=result.work,
         truth=truth,
         start=result.start,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gosprl.collecting.journal import UNKNOWN
 from gosprl.collecting.record import Record
 from gosprl.collecting.requirements import Fixed, Requirement
-from gosprl.collecting.result import UNDISCOVERED, counts_of, shown_unmet
+from gosprl.collecting.result import GREW, UNDISCOVERED, counts_of, shown_unmet
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import GosprlError
 from gosprl.fleet.record import FleetRecord
@@ -165,7 +165,8 @@ class _Reader:
             asked=[("need", texts.get("need", "unknown")), ("system", texts.get("system", "unknown"))],
             strategy=str(certificate.get("strategy") or texts.get("strategy")),
             seed=run.manifest["seed"],
-            limit=None if counted is None or counted.computed else self._limit(counted),
+            limit=None if counted is None else (None, GREW) if counted.computed else self._limit(counted),
+            paid=None if counted is None else counted.record.steps + counted.model.reset_cost * counted.record.quits,
             work=_numbers(certificate.get("work")),
             truth=self._truth,
             start=None if counted is None else counted.start,
@@ -300,23 +301,17 @@ class _Reader:
         except FORGED:
             return None
 
-    def _limit(self, counted: Counted) -> tuple[float, str] | None:
+    def _limit(self, counted: Counted) -> tuple[float | None, str] | None:
         """Return the fluid limit of the need, from what was there before the run on; None if it would take long."""
-        from gosprl.theory.limits import limit_of_mdp, limit_of_model
+        from gosprl.theory.limits import limit_of_walks_in
 
         model, start = counted.model, counted.start
         if start is None or model.rows.num_states > MOST_LIMIT or self._run.data is not None:
             return None
+        if not counted.record.need.requirement.is_fixed:
+            return None, GREW
         pair, state, _ = counted.record.need.asked()
-        pair, state = pair[counted.kept.rows], state[counted.kept.states]
-        try:
-            if self._truth is not None:
-                truth = self._truth
-                limit = limit_of_mdp(truth, pair[: len(truth.rows)], state[: truth.num_states], start)
-                return limit, "the true dynamics"
-            return limit_of_model(model, pair, state, start), "the learnt model, an estimate"
-        except GosprlError:
-            return None
+        return limit_of_walks_in(self._truth, model, pair[counted.kept.rows], state[counted.kept.states], start)
 
     def _walkers(self) -> list[Walker]:
         """Return the steps of each walker, from the log."""

@@ -129,8 +129,9 @@ def _coverage(axes: "Axes", groups: dict[str, list[Result]], coordinates: Any) -
         _curve(axes, results, COLOURS[i % len(COLOURS)], label)
     every = [result for results in groups.values() for result in results]
     is_small = all(result.model.rows.num_states <= MOST_LIMIT for result in every)
-    limits = {round(float(result.limit), 6) for result in every} if is_small else set()
-    if len(limits) == 1 and np.isfinite(limit := limits.pop()) and limit > 0:
+    limits = {None if result.limit is None else round(result.limit, 6) for result in every} if is_small else set()
+    limit = limits.pop() if len(limits) == 1 else None
+    if limit is not None and 0 < limit < np.inf:
         axes.axvline(limit, color=LIMIT, linestyle="--", linewidth=1, label=f"limit, {limit:,.0f} steps")
     axes.set(xlabel="steps", ylabel="states met", ylim=(0, 1.03))
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -86,7 +86,7 @@ def _promise(found: Findings) -> str:
 def _coverage(found: Findings, figure: Figure) -> str:
     if found.curve is None or not len(found.curve):
         return ""
-    chart = charts.coverage(found.curve, found.steps, found.limit)
+    chart = charts.coverage(found.curve, found.steps, None if found.limit is None else found.limit[0])
     caption = "States whose need is met, over the steps of the run." + _about_limit(found)
     if (np.diff(charts.settled(found.curve)["proportion"]) < 0).any():
         caption += " It falls where the need grew, or states were discovered."
@@ -97,6 +97,8 @@ def _about_limit(found: Findings) -> str:
     if found.limit is None:
         return f" The limit is not computed above {MOST_LIMIT:,} states." if len(found.counts) > MOST_LIMIT else ""
     steps, of = found.limit
+    if steps is None:
+        return f" The limit: {of}."
     if steps <= 0:
         return ""
     if np.isinf(steps):

@@ -135,10 +135,11 @@ def _numbers(found: Findings) -> list[tuple[str, str]]:
     numbers = [("steps", number(found.steps))]
     if not np.isnan(found.proportion):
         numbers.append(("states met", percent(found.proportion)))
-    if found.limit is not None and np.isfinite(found.limit[0]) and found.limit[0] > 0:
-        numbers.append(("limit", number(round(found.limit[0]))))
-        if found.met and found.steps:
-            numbers.append(("times the limit", f"{found.steps / found.limit[0]:.2f}"))
+    limit = None if found.limit is None else found.limit[0]
+    if limit is not None and 0 < limit < np.inf:
+        numbers.append(("limit", number(round(limit))))
+        if found.met and found.paid:
+            numbers.append(("times the limit", f"{found.paid / limit:.2f}"))
     kind = "states discovered" if found.of_discovered else "states"
     if found.model is not None:
         numbers += [(kind, number(len(found.counts) if not found.of_discovered else found.states))]

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gosprl import _checks
 from gosprl.collecting.requirements import split
-from gosprl.errors import InputError
+from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.planning import fluid
@@ -81,8 +81,19 @@ def fluid_limit(mdp: TabularMDP, need: ArrayLike, *, start: ArrayLike | None = N
 
 def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], start: ArrayLike | None) -> float:
     """Return the `fluid_limit` for a need per row [R] and per state [S]."""
-    law = _start_law(mdp, start)
-    if not _can_meet(mdp, law, pair, state):
+    return _limit_from(mdp, pair, state, _start_law(mdp, start))
+
+
+def limit_of_walks(
+    mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], begun: NDArray[np.float64]
+) -> float:
+    """Return the same for several walks, of which `begun` [S] begin in each state (see `walks_begun`)."""
+    return _limit_from(mdp, pair, state, begun)
+
+
+def _limit_from(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int64], law: NDArray[np.float64]) -> float:
+    one_walk = law.sum() < 1.5
+    if one_walk and not _can_meet(mdp, law, pair, state):
         return np.inf
     try:
         return fluid.solve(mdp.rows, mdp.ptr, mdp.succ, mdp.prob, np.ones(len(mdp.rows)), pair, state, law).value
@@ -90,17 +101,82 @@ def limit_of_mdp(mdp: TabularMDP, pair: NDArray[np.int64], state: NDArray[np.int
         return np.inf
 
 
-def limit_of_model(model: EmpiricalModel, pair: NDArray[np.int64], state: NDArray[np.int64], start: int) -> float:
+def limit_of_walks_in(
+    truth: TabularMDP | None,
+    model: EmpiricalModel,
+    pair: NDArray[np.int64],
+    state: NDArray[np.int64],
+    start: int,
+    before: NDArray[np.int64] | None = None,
+) -> tuple[float | None, str]:
+    """Return the fluid limit of a need for the walks that a model counts, and what it is the limit of.
+
+    Parameters
+    ----------
+    truth
+        The true dynamics; None: they are those of the model.
+    pair, state
+        The need per row [R] and per state [S] of the model.
+    start, before
+        As for `walks_begun`.
+
+    Returns
+    -------
+    (None, "none: " and why) if the program cannot be solved.
+    """
+    begun = walks_begun(model, start, before)
+    try:
+        if truth is None:
+            return limit_of_model(model, pair, state, begun), "the learnt model, an estimate"
+        S = truth.num_states
+        return limit_of_walks(truth, pair[: len(truth.rows)], state[:S], begun[:S]), "the true dynamics"
+    except GosprlError as error:
+        return None, f"none: {error}"
+
+
+def limit_of_model(
+    model: EmpiricalModel, pair: NDArray[np.int64], state: NDArray[np.int64], begun: int | NDArray[np.float64]
+) -> float:
     """Return the fluid limit of the empirical frequencies, where rows never visited lead to the best state.
 
     An estimate, not a bound: with few samples per pair it may be above or below the fluid limit of the true dynamics.
-    Resets cost nothing.
+    Resets after endings cost nothing, chosen ones cost `reset_cost`. What is known without a visit is no best case: all
+    resets have one law, that of the reset's row, wherever they are chosen.
+
+    Parameters
+    ----------
+    begun
+        The state in which one walk begins, or how many begin in each state [S] (`walks_begun`).
     """
-    unvisited = ((model.visits == 0) & model.enabled).astype(float)
+    unvisited = ((model.visits == 0) & model.enabled & ~model.certain).astype(float)
     try:
-        return fluid.solve_model(model, pair, state, start, unvisited).value
+        return fluid.solve_model(model, pair, state, begun, unvisited).value
     except fluid.Infeasible:
         return np.inf
+
+
+def walks_begun(model: EmpiricalModel, start: int, before: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+    """Return how many walks began in each state [S], less those that ended there; at least the first one.
+
+    A walk begins at the start, after a truncation, with another walker, and where the user says so; it ends where it is
+    when that happens. Neither is a transition, so the counts tell: what left a state more often than it was reached was
+    begun there. An initial reset is a visit of the reset's row, so where there is one, walks begin at the reset.
+
+    Parameters
+    ----------
+    start
+        The state that the first walk began in.
+    before
+        [S] `model.surplus()` of what was counted before these walks.
+    """
+    net = model.surplus()
+    if before is not None:
+        net[: len(before)] -= before
+    begun = np.maximum(net, 0).astype(float)
+    reset = model.states.reset
+    first = reset if reset >= 0 and model.visits[model.rows.ptr[reset]] > 0 else start
+    begun[first] = max(begun[first], 1.0)
+    return begun
 
 
 def exact_optimum(mdp: TabularMDP, need: ArrayLike) -> float:

@@ -32,10 +32,10 @@ def test_long_curves_keep_their_ends():
 
 def test_a_limit_far_away_is_said_and_not_drawn():
     curve = np.array([(0, 0.0), (10, 0.1)], dtype=CURVE)
-    far = coverage(curve, 10, (1e6, "the true dynamics"))
+    far = coverage(curve, 10, 1e6)
     assert (len(far.layers), len(far.notes)) == (2, 1)
-    assert len(coverage(curve, 10, (20.0, "the true dynamics")).layers) == 4
-    assert len(coverage(curve, 10, (np.inf, "the true dynamics")).layers) == 2
+    assert len(coverage(curve, 10, 20.0).layers) == 4
+    assert len(coverage(curve, 10, np.inf).layers) == 2
 
 
 def test_values_are_sorted_and_the_infinite_left_out():
