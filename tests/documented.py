@@ -102,10 +102,10 @@ def run(code, scope):
 def furnish(folder):
     """Make the files that examples take for granted: samples, a model, a program, the examples of the repository."""
     river = gosprl.envs.make("riverswim6")
-    result = gosprl.collect(river, need=3, seed=0)
     (folder / "examples").symlink_to(ROOT / "examples")
     np.save(folder / "means.npy", np.linspace(0.1, 0.9, 6))
-    for name in ("a.csv", "b.csv", "samples.parquet"):
+    for seed, name in enumerate(("a.csv", "b.csv", "samples.parquet")):
+        result = gosprl.collect(river, need=3, seed=seed)
         s, a, s_next, count = result.model.transitions()
         table = pandas.DataFrame({"state": s, "action": a, "next_state": s_next}).loc[
             np.repeat(np.arange(len(s)), count)

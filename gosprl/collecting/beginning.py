@@ -17,6 +17,10 @@ VOUCHED, UNSELECTED = "the data", "that the data were not selected by their outc
 class Beginning(ABC):
     """Samples that a run begins with."""
 
+    def has_run(self, run: str) -> bool:
+        """Whether the run on disk with this id is known to be among them."""
+        return False
+
     @property
     def seed_alone(self) -> bool:
         """Whether the random numbers of the run follow from its seed alone (`gosprl.collecting.streams`)."""

@@ -29,6 +29,7 @@ from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.content import Content, thaw
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.origins import Origin, walk_id
 from gosprl.progress import Progress, interrupts_heard
 from gosprl.strategies.base import UNLIMITED, Attempt, GivenUp, Planner
 from gosprl.strategies.random import RandomPlanner
@@ -130,6 +131,7 @@ class Collector(AskTell):
                 need.resize(model, model.rows.places(before))
         self.seed = None if seed is None else _checks.whole("seed", seed, 0)
         seeds = np.random.SeedSequence(entropy_of(self.seed, begun))
+        assert seeds.entropy is not None  # one is drawn
         self.entropy, streams = seeds.entropy, seeds.spawn(2)
         self._system_rng = np.random.default_rng(streams[1])
         above = np.inf if threshold is None else _checks.number("threshold", threshold)
@@ -384,6 +386,7 @@ class Collector(AskTell):
         engine, before = self.engine, self._system
         if system is not before:
             system.seed(self._system_rng)
+            self.note_walk()
             engine.components = self._paths.look_at(system)
             self._given, self._system = given, system
             engine.state = None
@@ -399,6 +402,15 @@ class Collector(AskTell):
             self._paths.begin_anew()
             self._start = engine.state if self._start is None else self._start
             self.record.update_need()
+
+    def note_walk(self) -> None:
+        """Write down where samples come from: a system that draws from the seed of the run."""
+        self.note_origin(Origin(f"the walk with seed {self.seed}", (walk_id(self.entropy),)))
+
+    def note_origin(self, origin: Origin) -> None:
+        """Write down where samples of the model come from, once."""
+        if origin not in self._model.origins:
+            self._model.origins += (origin,)
 
     def _check_pairs(self, system: System) -> None:
         """Rows of the model are rows of the MDP: compiled code takes that for granted."""

@@ -22,10 +22,7 @@ def read_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[A
     size
         Its bytes, to which those that the header claims are compared.
     """
-    version = npy.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"the format {version} of arrays is unknown")
-    shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    shape, fortran, dtype = _header(file)
     if dtype.hasobject or dtype.names is not None:
         raise ValueError(f"expected numbers or text, got an array of {dtype}")
     if not shape or (fortran and len(shape) > 1):
@@ -34,6 +31,22 @@ def read_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[A
     if claimed != there:
         raise ValueError(f"its header claims {claimed} bytes, {there} are there")
     return shape, dtype
+
+
+def read_text(file: IO[bytes], size: int) -> str:
+    """Return the text that an array without dimensions is; `ValueError` if it is none. `size` as of `read_header`."""
+    shape, _, dtype = _header(file)
+    there = size - file.tell()
+    if shape or dtype.kind != "U" or dtype.itemsize != there:
+        raise ValueError(f"expected one text of {there} bytes, got {dtype} {shape}")
+    return str(read_rows(file, 1, (), dtype)[0])
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"the format {version} of arrays is unknown")
+    return (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
 
 
 def read_rows(file: IO[bytes], n: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.exchange.npy import DAMAGED, read_header, read_rows
+from gosprl.exchange.npy import DAMAGED, read_header, read_rows, read_text
 from gosprl.exchange.sources import Source
 from gosprl.exchange.tables import NUMBERED, ROWS, TEXTS, TRANSITIONS, Numbered, Table, model_columns, transitions
 
@@ -120,7 +120,7 @@ def read(file: Path) -> Table:
             names = [name for name in TRANSITIONS.names if name in members and name not in TEXTS]
             rows = {name: _rows(arrays, members[name], name) for name in names}
             texts = _texts(arrays, members["observations"]) if "observations" in members else None
-            metadata = _metadata(arrays, members["metadata"]) if "metadata" in members else {}
+            metadata = metadata_of(arrays, members["metadata"]) if "metadata" in members else {}
     except InputError:
         raise
     except DAMAGED as error:
@@ -183,12 +183,13 @@ def _texts(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[str]:
         return [str(text) for text in read_rows(member, shape[0], (), dtype).tolist()]
 
 
-def _metadata(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any]:
+def metadata_of(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any]:
+    """Return what was written beside the arrays; nothing if it cannot be read."""
     if info.file_size > 2**24:
         return {}
     with arrays.open(info) as member:
         try:
-            value = json.loads(str(npy.read_array(member, allow_pickle=False)))
+            value = json.loads(read_text(member, info.file_size))
         except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, dict) else {}

@@ -17,6 +17,8 @@ Bernstein sets where the number of states is unknown go by first appearances for
 Counts have no order. They are valid in the same way with either word, and have the same price.
 """
 
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from gosprl import _checks
@@ -27,8 +29,10 @@ from gosprl.exchange.adding import ModelTaker, forget_order
 from gosprl.exchange.incoming.choosing import Source, sources
 from gosprl.exchange.incoming.model import Model
 from gosprl.exchange.incoming.run import Run
+from gosprl.exchange.repeated import refuse_repeated
 from gosprl.exchange.taking import Taker
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.origins import Origin, described, run_id
 from gosprl.systems.base import System
 
 ORDERS = {"collected": None, "unknown": None}
@@ -50,6 +54,7 @@ class Samples(Beginning):
             _checks.choice("data_order", order, ORDERS)
         self._sources, self.order = sources(data), order
         self._numbers: list[int] = []  # of samples, by source
+        self._origins: list[tuple[Origin, ...]] = []  # by source: its own, then those of what it began with
         for source in self._sources:
             if order is None and not source.has_order:
                 raise InputError(
@@ -61,9 +66,14 @@ class Samples(Beginning):
     def count_into(self, model: EmpiricalModel, system: System, rewards: tuple[float, float] = ANY_REWARD) -> None:
         """Count everything into an empty model: see `Beginning`."""
         given: dict[str, None] = {}
-        had, self._numbers = 0, []
+        refuse_repeated(self._known)
+        had, self._numbers, self._origins = 0, [], []
         for source in self._sources:
-            given |= dict.fromkeys(self._take(source, model, system, rewards))
+            taken, ids = self._take(source, model, system, rewards)
+            given |= dict.fromkeys(taken)
+            own, *within = self._known[len(self._origins)]
+            self._origins.append((replace(own, ids=own.ids + ids), *within))
+            refuse_repeated(self._origins)
             had, before = num_samples(model), had
             self._numbers.append(had - before)
         if not model.all_actions:
@@ -72,16 +82,26 @@ class Samples(Beginning):
             forget_order(model)
             given = {UNSELECTED: None}
         model.given = tuple(given)
+        model.origins = tuple(origin for group in self._origins for origin in group)
         level_ranks(model)
+
+    def has_run(self, run: str) -> bool:
+        """Whether the run on disk with this id, or a copy of it, is known to be among them."""
+        return any(run_id(run) in origin.ids for group in self._known for origin in group)
+
+    @cached_property
+    def _known(self) -> list[tuple[Origin, ...]]:
+        """The origins of each source, its own first, as far as they are known before its rows are read."""
+        return [(Origin(source.name, source.ids()), *source.within()) for source in self._sources]
 
     def _take(
         self, source: Source, model: EmpiricalModel, system: System, rewards: tuple[float, float]
-    ) -> tuple[str, ...]:
-        """Count one source; return what it takes for granted."""
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Count one source; return what it takes for granted, and the identities of its rows."""
         given: tuple[str, ...] = () if source.has_order else (VOUCHED,)
         if isinstance(source, Model):
             ModelTaker(model, system, rewards).take(source.model)
-            return given
+            return given, ()
         if isinstance(source, Run):
             source.match(model, system)
             begun = source.begun(system)
@@ -91,16 +111,23 @@ class Samples(Beginning):
         taker = Taker(model, system, rewards, in_order=self.order != "unknown")
         for batch in source.batches():
             taker.take(batch)
-        return given
+        return given, (f"rows:{taker.content.hexdigest()}",)
 
     def described(self) -> dict[str, Any]:
         """Return their order and where they come from."""
-        parts = zip(self._sources, self._numbers, strict=True)
+        parts = zip(self._sources, self._numbers, self._origins, strict=True)
         proved = self.order == "collected" and all(source.has_order for source in self._sources)
         return {
             "order": None if proved else self.order,
             "sources": [
-                {"name": source.name, "kind": source.kind, "digest": source.digest(), "samples": number}
-                for source, number in parts
+                {
+                    "name": source.name,
+                    "kind": source.kind,
+                    "digest": source.digest(),
+                    "samples": number,
+                    "ids": list(own.ids),
+                    "within": described(within),
+                }
+                for source, number, (own, *within) in parts
             ],
         }

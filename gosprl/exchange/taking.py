@@ -11,6 +11,7 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.adding import add_counts, count_in_order
 from gosprl.exchange.columns import INDEX, KEY, NUMBER, RAW, SHOWN, TEXT, VALUE, Batch, Values
+from gosprl.exchange.fingerprint import Fingerprint
 from gosprl.exchange.meanings import meanings
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.space import UNSAID
@@ -35,6 +36,7 @@ class Taker:
         self._states = np.full(2 * fixed + 16, NONE, dtype=np.int64)  # [2 id + (final)] state of the model
         if self._plain:
             self._states[2 : 2 * fixed + 2 : 2] = np.arange(fixed)
+        self.content = Fingerprint()
         self._ended: dict[int, int] = {}  # walker -> how its last row ended: 0 not at all, 1 cut off, 2 terminated
 
     def take(self, batch: Batch) -> None:
@@ -56,6 +58,20 @@ class Taker:
         self._discover(batch, s_id, next_id, ended, reset)
         s, s_next = self._states[2 * np.maximum(s_id, 0)], self._states[2 * next_id + ended]
         self._count(batch, s, action, s_next, s_id >= 0, after, ended)
+        self._note_content(batch, s_id, action, next_id)
+
+    def _note_content(
+        self, batch: Batch, s_id: NDArray[np.int64], action: NDArray[np.int64], next_id: NDArray[np.int64]
+    ) -> None:
+        """Take the rows into the digest of the source."""
+        flags, keys, fixed = batch.flags, self._keys, self._model.states.fixed
+        reset = flags["reset"]
+        begin = self.content.marks(np.where(reset, 0, s_id), keys, fixed)  # 0 stands for no state
+        end = self.content.marks(next_id, keys, fixed)
+        bits = reset + 2 * (flags["terminated"] | flags["crash"]) + 4 * flags["truncated"]
+        number = np.ones(len(reset), dtype=np.int64) if batch.count is None else batch.count.astype(np.int64)
+        reward = np.where(reset, 0.0, batch.reward) + 0.0  # of -0.0, too
+        self.content.add(begin, action, end, reward, bits.astype(np.int64), number)
 
     def _check(self, batch: Batch, ended: NDArray[np.bool_]) -> None:
         if self._model.resets == "never" and ended.any():

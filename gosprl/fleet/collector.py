@@ -161,6 +161,8 @@ class FleetCollector(Collector):
         executor = self._executor(self.entropy)
         if executor is self.workers:  # the user made it, with a seed of its own
             executor.begin_with(begun_digest(self.model))
+        else:
+            self.note_walk()
         self.walk_fleet(executor, self._chosen(system), max_steps, progress)
 
     def walk_fleet(

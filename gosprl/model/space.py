@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gosprl.errors import GosprlError, InputError
 from gosprl.mdp.rows import Rows
 from gosprl.model import pool
+from gosprl.model.origins import Origin
 from gosprl.model.states import States
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class StateSpace:
         self.masked = False  # whether a state ever offered less than all
         self.reset_cost = 1.0
         self.given: tuple[str, ...] = ()  # what was taken for granted of the samples, for guarantees
+        self.origins: tuple[Origin, ...] = ()  # where they come from, as far as that is known
         self.ended = False  # whether an episode was seen to end: by an ending, a crash of the system, a truncation
         self.closed = False
         self.restricted_to = 0  # the id of what it was last restricted to

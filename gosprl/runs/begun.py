@@ -39,6 +39,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.model import counted
 from gosprl.model.content import Content, thaw
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.origins import within
 from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
 from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, write_json
@@ -126,6 +127,7 @@ class KeptData(Beginning):
         """Let an empty model be as it was when it had counted the data; `Damaged` if they are not of this system."""
         try:
             self._count(model, self._discover(model, system))
+            model.origins = within(self.entry)
             model.ended = self._ended(model)
             level_ranks(model)
             self._check_rewards(model, rewards)

@@ -24,6 +24,7 @@ from gosprl.collecting.result import Result
 from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.fleet.collector import FleetCollector
 from gosprl.model.content import thaw
+from gosprl.model.origins import Origin, run_id
 from gosprl.runs import describing
 from gosprl.runs.begun import KeptData, data_in_words
 from gosprl.runs.certificate import CERTIFICATE, certified
@@ -100,6 +101,7 @@ def keep(
     kept = Keeper(as_out(out), system, settings, data)
     with kept:
         collector = kept.collector(begin, seed)
+        collector.note_origin(Origin(str(kept.directory), (run_id(kept.manifest["run"]),)))
         try:
             kept.walk(collector, max_steps, progress)
             result = collector.last_result()
@@ -232,6 +234,11 @@ class Keeper:
         """Raise `InputError` if the run began with other data than those given."""
         if self._given is None and self._out.change:
             return
+        if self._given is not None and self._given.has_run(self.manifest["run"]):
+            raise InputError(
+                f"out, data: the run in {self.directory} is among the data, or is part of them, and its samples count "
+                "anyway; leave out data, or give another directory as out"
+            )
         given = self._counted_data()
         if (given and given.counts) != (self._data and self._data.counts):
             raise InputError(

@@ -25,6 +25,7 @@ NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an endin
 WALKERS = "walkers reset"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
+MOST_IDS = 10**5  # of a source of data
 BY_DATA = "seed and data"  # what random numbers follow from; of data without that entry, the seed alone
 HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING, WALKERS)
 
@@ -113,7 +114,7 @@ def _wrong_in(manifest: Mapping[str, Any]) -> str | None:
         return f"legs, continued: expected at most {MOST_LEGS}"
     wrong = _wrong(manifest["system"], OF_SYSTEM, "system") or _wrong_mask(manifest["system"])
     if "data" in manifest:
-        wrong = wrong or _wrong_data(manifest["data"])
+        wrong = wrong or wrong_data(manifest["data"])
     for number, leg in enumerate(manifest["legs"]):
         wrong = wrong or _wrong(leg, OF_LEG, f"leg {number}")
         if "fleet" in leg:
@@ -146,13 +147,14 @@ def _wrong_mask(system: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _wrong_data(data: Any) -> str | None:
+def wrong_data(data: Any) -> str | None:
     """Check what is said of the data that a run began with."""
     if not _dict(data):
         return f"data: expected an object, got {data!r:.60}"
     wrong = _wrong({"streams": BY_DATA} | data, OF_DATA, "data")  # runs of before do not say it
-    for source in () if wrong else data["sources"]:
-        wrong = wrong or (_wrong(source, OF_SOURCE, "data") if _dict(source) else "data: expected sources")
+    for source in () if wrong else data["sources"]:  # those of before have no identities
+        told = {"ids": [], "within": [], **source} if _dict(source) else {}
+        wrong = wrong or (_wrong(told, OF_SOURCE, "data") if told else "data: expected sources")
     return wrong
 
 
@@ -234,6 +236,16 @@ def _around(value: Any) -> bool:
     return _dict(value) and not _wrong(value, OF_SURROUNDINGS, "") and len(value) == len(OF_SURROUNDINGS)
 
 
+def _ids(value: Any) -> bool:
+    return type(value) is list and len(value) <= MOST_IDS and all(_text(one) and len(one) <= 256 for one in value)
+
+
+def _within(value: Any) -> bool:
+    if type(value) is not list or len(value) > MOST_LEGS:
+        return False
+    return all(_dict(one) and _text(one.get("name")) and _ids(one.get("ids")) for one in value)
+
+
 OF_DATA: dict[str, Test] = {
     "order": lambda value: value in (None, "collected", "unknown"),
     "samples": lambda value: _whole(value, 0),
@@ -246,6 +258,8 @@ OF_SOURCE: dict[str, Test] = {
     "kind": _text,
     "digest": _or_none(_digest),
     "samples": lambda value: _whole(value, 0),
+    "ids": _ids,
+    "within": _within,
 }
 OF_SYSTEM: dict[str, Test] = {
     "kind": lambda value: value in ("table", "system"),

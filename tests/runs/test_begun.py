@@ -296,14 +296,17 @@ def test_exports_have_the_transitions_walked_and_the_counts_of_all(kept, tmp_pat
         assert sum(int(row["count"]) for row in csv.DictReader(file) if row["reset"] == "false") == 70 + 90
 
 
-def test_a_run_with_data_is_data(kept, tables):
+def test_a_run_with_data_is_data(kept, tmp_path):
     """Its own data count, too, and so does what was taken for granted of them."""
     run, result, _ = kept
     make, options = KINDS["maze"]
     again = gosprl.collect(make(), 12, seed=1, data=run, max_steps=1, **options)
     assert again.counts.sum() == 70 + 90 + 1
     assert "given the data" in str(again.guarantee)
-    both = gosprl.collect(make(), 1, seed=1, data=[run, tables["maze"]], data_order="unknown", max_steps=1, **options)
+    gosprl.collect(make(), 6, seed=8, out=tmp_path / "other", max_steps=70, **options)
+    export(tmp_path / "other", tmp_path / "other.csv")
+    data = [run, tmp_path / "other.csv"]
+    both = gosprl.collect(make(), 1, seed=1, data=data, data_order="unknown", max_steps=1, **options)
     assert both.counts.sum() == 70 + 90 + 70 + 1
     assert UNSELECTED in str(both.guarantee)
     assert not counted(result.model) - counted(again.model)

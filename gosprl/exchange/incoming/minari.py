@@ -28,6 +28,10 @@ class Minari(Incoming):
         ours = metadata.get("gosprl") if isinstance(metadata, Mapping) else None
         self._ours: Mapping[str, Any] | None = ours if isinstance(ours, Mapping) else None
 
+    def metadata(self) -> Mapping[str, Any]:
+        """Return what `gosprl export` wrote beside the rows."""
+        return self._ours or {}
+
     def batches(self) -> Iterator[Batch]:
         """Yield its episodes, several at once."""
         pending: list[tuple[Any, Any, Any, float, bool, bool, bool]] = []

@@ -1,7 +1,7 @@
 """Files of arrays, as `numpy.savez` and `gosprl export` write them."""
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of, of_mo
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
 from gosprl.exchange.npy import DAMAGED, read_header, read_rows
+from gosprl.exchange.npz import metadata_of
 
 MOST_TEXT = 2**30  # bytes of the observations in an npz file
 BESIDE = ("counts", "metadata")  # arrays in an npz file that are no columns
@@ -29,6 +30,14 @@ class Npz(Incoming):
     def digest(self) -> str:
         """Return the SHA-256 of the file."""
         return digest_of_file(self._path)
+
+    def metadata(self) -> Mapping[str, Any]:
+        """Return what `gosprl export` wrote beside the arrays."""
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                return metadata_of(archive, archive.getinfo("metadata.npy"))
+        except (*DAMAGED, KeyError):
+            return {}  # there is none, or reading the rows says what is wrong
 
     def batches(self) -> Iterator[Batch]:
         """Yield its rows."""

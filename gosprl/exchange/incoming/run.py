@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.streams import entropy_of
 from gosprl.errors import InputError
 from gosprl.exchange.columns import FLAGS, INDEX, KEY, NUMBER, VALUE, Batch, Values, check_countable
 from gosprl.exchange.incoming.base import Incoming
 from gosprl.exchange.incoming.matching import Matcher
 from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.origins import Origin, run_id, walk_id, within
 from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import Damaged
 from gosprl.runs.models import begun_model
@@ -43,6 +45,16 @@ class Run(Incoming):
     def digest(self) -> str:
         """Return the digest of its log."""
         return self.run.contents.digest
+
+    def ids(self) -> tuple[str, ...]:
+        """Return its identities."""
+        begun = "" if self.run.data is None else self.run.data.digest
+        drawn = walk_id(cast(int, entropy_of(self.run.seed, begun)))
+        return run_id(self.run.manifest["run"]), drawn, f"log:{self.digest()}"
+
+    def within(self) -> tuple[Origin, ...]:
+        """Return the origins of the data that it began with."""
+        return within(self.run.manifest.get("data"))
 
     def match(self, model: EmpiricalModel, system: System) -> None:
         """Find its states in a system; `InputError` if it is a run of another one."""

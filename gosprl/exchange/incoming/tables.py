@@ -1,5 +1,6 @@
 """Tables of rows: parquet and csv files, data frames, Arrow tables, dicts of arrays."""
 
+import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
 from gosprl.exchange.parquet_files import opened, parquet_parts
+from gosprl.exchange.tables import METADATA
 
 
 class Tables(Incoming):
@@ -60,6 +62,15 @@ class Parquet(Tables):
     def digest(self) -> str:
         """Return the SHA-256 of the file."""
         return digest_of_file(self._path)
+
+    def metadata(self) -> Mapping[str, Any]:
+        """Return what `gosprl export` wrote into the schema."""
+        try:
+            with opened(self._path) as file:
+                told = json.loads((file.schema_arrow.metadata or {}).get(METADATA, b"{}"))
+        except (pa.ArrowException, OSError, ValueError, RecursionError):
+            return {}  # reading the rows says what is wrong
+        return told if isinstance(told, dict) else {}
 
     def _parts(self) -> Iterator[Any]:
         with opened(self._path) as file:
