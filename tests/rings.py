@@ -39,18 +39,18 @@ class Ring:
         self.cells, self.slip, self.ends, self.limit, self.masks = cells, slip, ends, limit, masks
         self.starts = starts
         self.fail_at = -1  # number of the call, a step or a reset, that fails; -1: none
-        self.calls = 0
+        self.calls, self.failed_in = 0, ""
         self.on_call = None
 
     def reset(self, *, seed=None):
-        self.count()
+        self.count("reset")
         if seed is not None:
             self.rng = np.random.default_rng(seed)
         self.place, self.age = int(self.rng.integers(self.starts)), 0
         return self.place, self.told()
 
     def step(self, action):
-        self.count()
+        self.count("step")
         if self.rng.random() >= self.slip:
             self.place = (self.place + (1 if action == 0 else -1)) % self.cells
         self.age += 1
@@ -64,11 +64,12 @@ class Ring:
         back = self.place > 1 or (self.place == 1 and self.rng.random() < 0.5)
         return {"action_mask": np.array([1, back], dtype=np.int8)}
 
-    def count(self):
+    def count(self, what):
         self.calls += 1
         if self.on_call is not None:
             self.on_call(self.calls)
         if self.calls == self.fail_at:
+            self.failed_in = what
             raise Fault(f"call {self.calls}")
 
 

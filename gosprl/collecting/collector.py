@@ -24,7 +24,7 @@ from gosprl.collecting.result import Result, snapshot
 from gosprl.collecting.sharing import Sharing
 from gosprl.collecting.streams import begun_digest, entropy_of
 from gosprl.collecting.surroundings import Surroundings
-from gosprl.errors import CollectionError, InputError
+from gosprl.errors import CollectionError, GosprlError, InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.content import Content, thaw
@@ -151,6 +151,7 @@ class Collector(AskTell):
         self.is_torn = False  # whether Ctrl-C fell between a step and its record
         self._given: Any = None  # the system as the user gave it
         self._system: System | None = None
+        self._was_cut_off = False  # whether the episode in which the walk was taken up had been cut off
         self._paths = Paths(self.record)
         self._patience = Patience(self.record)
         self.planner: Planner | None = None
@@ -284,10 +285,37 @@ class Collector(AskTell):
                 idle = idle + 1 if left() == before else 0
         except Paused:
             self.record.flush()
+        except Exception as error:
+            self._fail_at_end(error, left())
+
+    def prepare(self) -> bool:
+        """Do the next thing that a run does before another event; False if there is none: only an event leads on.
+
+        It plans an attempt, or chooses a reset. A log does not say how far the run that wrote it was in this.
+        """
+        engine, before = self.engine, (self.attempts, self.engine.attempt, self.record.quits, self.given_up)
+        if self._stop == "failed" or self._finished or engine.state is None:
+            return False
+        try:
+            if engine.attempt is None:
+                self._new_attempt()
+            elif not engine.at_reset and not isinstance(self._system, Tabular):
+                engine.quit_if_chosen()
+        except Exception as error:
+            self._fail_at_end(error, 0)
+            return True
+        return before != (self.attempts, engine.attempt, self.record.quits, self.given_up)
+
+    def _fail_at_end(self, error: Exception, left: int) -> None:
+        """The run that was recorded failed here, if its log ends here; otherwise the error is one of the log."""
+        if left or (isinstance(error, GosprlError) and not isinstance(error, InputError)):
+            raise error
+        self.engine.break_off()
+        self._stop = "failed"
 
     def conclude(self) -> None:
         """Stop here: there is nothing left to do, or no step is allowed any more."""
-        self._stop = self._why(False)
+        self._stop = "failed" if self._stop == "failed" else self._why(False)
 
     @property
     def is_finished(self) -> bool:
@@ -396,12 +424,12 @@ class Collector(AskTell):
             engine.state = None  # the walk went on without it; only a simulation goes on from anywhere
         self._by_hand, self._walk.asked = False, None
         if engine.state is None:
-            if self._start is not None:
-                self.record.resets += 1
-            engine.start(*engine.reset_of(system), by_reset=True)
-            self._paths.begin_anew()
+            engine.begin_anew(system, is_first=self._start is None)
             self._start = engine.state if self._start is None else self._start
+            if not self._was_cut_off:
+                self._paths.begin_anew()
             self.record.update_need()
+        self._was_cut_off = False
 
     def note_walk(self) -> None:
         """Write down where samples come from: a system that draws from the seed of the run."""
@@ -526,15 +554,13 @@ class Collector(AskTell):
         ----------
         where_it_was
             Whether the system is in the state where the walk is. Otherwise it is reset first; where an episode has
-            just ended, it is reset anyway. It must have been given its seed.
+            just ended or was cut off, it is reset anyway. It must have been given its seed.
         """
         engine = self.engine
         engine.components = self._paths.look_at(system)
         self._given = self._system = system
-        if engine.state is None:  # an episode was just cut off
-            engine.start(*engine.reset_of(system), by_reset=True)
-            self.record.resets += 1
-        elif not where_it_was and not engine.at_reset:
+        self._was_cut_off = engine.state is None
+        if not where_it_was and not engine.at_reset:
             engine.break_off()
             engine.state = None
 

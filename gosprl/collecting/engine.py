@@ -112,6 +112,11 @@ class Engine:
             self.age = 0
         self._come_to(s, actions)
 
+    def begin_anew(self, system: "System", *, is_first: bool = False) -> None:
+        """Reset a system, and go on there without a transition; `is_first`: that begins the run."""
+        self.start(*self.reset_of(system), by_reset=True)
+        self.record.resets += not is_first
+
     def offer(self, actions: Sequence[int] | None) -> None:
         """Take in which actions the present state offers."""
         assert self.state is not None
@@ -251,6 +256,12 @@ class Engine:
         if attempt is not None:
             self._end_if_over(attempt, int(self.record.model.rows.ptr[self.record.model.states.reset]), before, s)
 
+    def quit_if_chosen(self) -> None:
+        """Take the row that leads to the reset, if the attempt chooses it here."""
+        row = self.choose()
+        if row >= 0 and self.record.model.certain[row]:
+            self.quit_episode(row)
+
     def quit_episode(self, row: int) -> None:
         """Take the row that leads to the reset: no step."""
         s, model = self.state, self.record.model
@@ -320,8 +331,7 @@ class Engine:
             raise
         if cut_off:
             self.state = None
-            self.start(*self.reset_of(system), by_reset=True)
-            self.record.resets += 1
+            self.begin_anew(system)
 
     def walked(self, s: int, steps: int, events: "NDArray[np.int64]") -> None:
         """Write what a compiled walk of `steps` steps to s did not write itself; its steps are counted already."""

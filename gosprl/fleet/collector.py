@@ -233,6 +233,10 @@ class FleetCollector(Collector):
                 self._take(event, executor, last)
             self._send_orders(executor, last)
 
+    def prepare(self) -> bool:
+        """Return False: all that a fleet does follows from its events."""
+        return False
+
     def take_counts(self, state: int | None, start: int | None, age: int = 0) -> None:
         """Begin where counts were made before, which the record has already; the walkers have to be reset."""
         self.record.committed.curve.clear()

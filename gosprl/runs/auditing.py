@@ -45,6 +45,8 @@ class Audit:
     ----------
     events, steps, resets, crashes
         Numbers of the log.
+    crashes_before
+        Crashes in the data that the run began with.
     visits
         Steps by (number of the state, action), with those of the data that the run began with.
     transitions
@@ -65,7 +67,7 @@ class Audit:
         self._exists = None if system["exists"] is None else np.array(system["exists"], dtype=bool)
         self._known_from, self._offers = _known_from(run)
         self._breaks = run.breaks()
-        self.events = self.steps = self.resets = self.crashes = 0
+        self.events = self.steps = self.resets = self.crashes = self.crashes_before = 0
         self.walkers = self.lost = 0
         self.in_flight: tuple[Open, ...] = ()
         self.visits: Counter[tuple[int, int]] = Counter()
@@ -78,7 +80,7 @@ class Audit:
     def _count_data(self) -> None:
         """Begin with the data that the run began with."""
         data, names = self._run.data, self._names
-        if data is None or not self._run.contents.rows:
+        if data is None or not (names.fixed or names.keys):  # a run has named them before its first event
             return
         numbers = {key: i for i, key in enumerate(names.keys)}
 
@@ -92,6 +94,7 @@ class Audit:
         self.live |= dict.fromkeys(number(key) for key in data.lives(names.fixed))
         for s, a, s_next, ended, n in data.steps(names.fixed, self._actions):
             self.visits[number(s), a] += n
+            self.crashes_before += n if s_next is None else 0
             self._seen.add((number(s), a, number(s_next), TERMINATED * ended))
 
     @property
@@ -280,7 +283,7 @@ class Audit:
 
         States known beforehand keep their numbers, others are numbered in the order in which they were discovered.
         """
-        place = {number: number if self._names.fixed else i for i, number in enumerate(self.live)}
+        place = range(self._names.fixed) if self._names.fixed else {number: i for i, number in enumerate(self.live)}
         found = {(place[s], a): n for (s, a), n in self.visits.items()}
         return found if all(s < shape[0] and a < shape[1] for s, a in found) else None
 

@@ -12,6 +12,7 @@ from gosprl.runs.opened import OpenRun
 SHOWN = 5  # of a list in a text
 OUTSIDE = ("interrupted", "max_steps", "failed")  # reasons to stop that are not in the log
 STOPPED = "max_steps"  # the stop of a run made again whose log ends before it is done
+FAILED = "failed"
 
 
 def compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tuple[list[str], str]:
@@ -23,6 +24,9 @@ def compared(certificate: Mapping[str, Any], result: Result, run: OpenRun) -> tu
         note += (
             f'; that it was stopped before it was done is confirmed, not why ("{mine["stop"]}"): the log does not say'
         )
+    elif certificate.get("stop") == FAILED != mine["stop"]:
+        note += f'; it was done ("{mine["stop"]}"), and what failed then is not in the log'
+        mine["stop"] = FAILED
     wrong = [
         f"{name} {_short(certificate.get(name))}, recomputed {_short(mine.get(name))}"
         for name in sorted({*mine, *certificate})

@@ -306,15 +306,16 @@ class Keeper:
         begins = run is None or run.contents.rows == 0
         self._journal = journal = self._new_journal(collector, begins)
         if run is None or begins:
+            (self.directory / CERTIFICATE).unlink(missing_ok=True)  # of a run that failed before its first event
             collector.record.journal = journal
             journal.start(self._begin_files if run is None else self._go_on_with_files)
             return collector.walk(self._system, left, progress)
-        (self.directory / CERTIFICATE).unlink(missing_ok=True)
         how, walked = WALKERS, None
         if isinstance(collector, FleetCollector):
             collector.record.journal, walked = journal, self._system
         else:
             how = run.take_up(collector, self._system, journal)
+        (self.directory / CERTIFICATE).unlink(missing_ok=True)
         for entry in self.manifest["continued"]:
             if entry["event"] == run.next_row:  # an earlier continuation ended before it wrote an event
                 entry["how"] = NOTHING

@@ -24,7 +24,7 @@ from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.fleet_counting import FleetCounter
 from gosprl.runs.fleet_legs import count_legs, replay
 from gosprl.runs.journal import SYSTEM_STATE, DiskJournal
-from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, no_run, read_manifest
+from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, NOTHING, no_run, read_manifest
 from gosprl.runs.names import Names
 from gosprl.runs.notes import Open
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
@@ -290,24 +290,30 @@ class OpenRun:
             collector.number_from(first)
             collector.joined = counter.joined
             return
-        elsewhere = first in self.breaks()
-        collector.take_counts(None if elsewhere else counter.state, counter.start, counter.age)
+        collector.take_counts(counter.state, counter.start, counter.age)
 
     def checkpoint_of(self, first: int, end: int) -> dict[str, Any] | None:
-        """Return the newest checkpoint of a leg that can be trusted."""
-        folder = self.directory / CHECKPOINTS
+        """Return the newest checkpoint of a leg that can be trusted.
+
+        None at the last event, nor where another trajectory begins: it was made when the next attempt was planned, and
+        that attempt was never made.
+        """
+        folder, breaks = self.directory / CHECKPOINTS, self.breaks()
         for file in sorted(folder.glob("0*.json"), reverse=True) if folder.is_dir() else []:
             try:
                 saved = read_json(file, root=self.directory)
             except (Damaged, OSError):
                 continue  # a checkpoint only saves time
             events = saved.get("events")
-            if saved.get("run") == self.manifest["run"] and type(events) is int and first < events <= end:
+            known = saved.get("run") == self.manifest["run"] and type(events) is int
+            if known and first < events < end and events not in breaks:
                 return saved
         return None
 
     def _play(self, collector: Collector, system: System, begin: int, end: int) -> None:
         """Make the events begin .. end - 1 again."""
+        if end == 0:
+            return
         cursor = Cursor(self.contents.batches(begin, end), begin)
         breaks = [event for event in self.breaks() if begin <= event < end]
         if isinstance(system, Tabular):
@@ -316,20 +322,22 @@ class OpenRun:
             collector.play(None if begin else system, self._made(end), partial(cursor.left, end))
             collector.record.journal = None
         else:
-            recorded = Recorded(cursor, self.names, system)
-            for until in (*breaks, end):
-                if cursor.event == until:
-                    continue
+            recorded, again = Recorded(cursor, self.names, system), self._taken_up(begin, end)
+            for until in (*again[begin in again :], end):
+                where = cursor.event
+                if where > 0:
+                    collector.take_up(recorded, where_it_was=where not in breaks)
                 cursor.stop_at(until)
-                fresh = cursor.event in breaks or begin == cursor.event > 0
-                if fresh:
-                    collector.take_up(recorded, where_it_was=cursor.event not in breaks)
-                last = self._made(until)
-                collector.play(None if fresh else recorded, last, partial(cursor.left, until))
+                collector.play(recorded if where == 0 else None, self._made(until), partial(cursor.left, until))
                 if cursor.event != until:
                     break
         if cursor.event != end:
             raise Differs(cursor.event, "the run made again ends here, and the log goes on")
+
+    def _taken_up(self, begin: int, end: int) -> list[int]:
+        """Return the numbers of the events begin .. end - 1 with which the walk was taken up by another process."""
+        entries = self.manifest["continued"]
+        return [entry["event"] for entry in entries if begin <= entry["event"] < end and entry["how"] != NOTHING]
 
     def _put(self, collector: Collector, system: Tabular, begin: int) -> None:
         """Put a table where the collector is after the first events."""

@@ -132,7 +132,8 @@ def call(
     settings = run.manifest["legs"][leg]
     changes, given = _with_fleet(settings, system, changes, given)
     mdp = system if isinstance(system, TabularMDP) else None
-    given = {**given, **_own(run, given, system)}
+    if not isinstance(out, Replay):  # what is walked again numbers its states and actions as they were numbered then
+        given = {**given, **_own(run, given, system)}
     if settings["application"] is not None:
         if changes:
             raise InputError(

@@ -269,7 +269,7 @@ class _Verifier:
     def _counts(self, certificate: Mapping[str, Any], audit: Audit) -> None:
         """Compare the numbers of the certificate with those counted here."""
         log = self._run.contents
-        mine: dict[str, Any] = {"steps": audit.steps, "resets": audit.resets - 1, "crashes": audit.crashes}
+        mine: dict[str, Any] = {"steps": audit.steps, "resets": max(0, audit.resets - 1), "crashes": audit.crashes + audit.crashes_before}
         mine |= {"events": log.rows, "log": log.digest}
         if not self._run.manifest["system"]["ends"]:
             del mine["resets"]
@@ -314,19 +314,20 @@ class _Verifier:
 
     def _legs(self, certificate: dict[str, Any] | None) -> None:
         legs = self._run.manifest["legs"]
-        results = [self._leg(number, len(legs)) for number in range(len(legs))]
+        results = [self._leg(number, len(legs), certificate) for number in range(len(legs))]
         last = results[-1]
         if last is not None:
-            self._from_checkpoint(last, len(legs) - 1)
+            self._from_checkpoint(last, len(legs) - 1, certificate)
         self._certificate(certificate, last)
 
-    def _leg(self, number: int, legs: int) -> Result | None:
+    def _leg(self, number: int, legs: int, certificate: Mapping[str, Any] | None) -> Result | None:
+        """Make a leg again; the certificate is about the last one."""
         name = "made again" if legs == 1 else f"leg {number + 1}"
-        if self._run.contents.rows == 0:
+        if self._run.contents.rows == 0 and certificate is None:
             self._say(name, True, "nothing has happened yet")
             return None
         try:
-            result = self._remaking.result(Replay(self._run, number))
+            result = self._remaking.result(Replay(self._run, number, certificate if number == legs - 1 else None))
         except Unknown as error:
             self._say(name, None, str(error))
         except Differs as error:
@@ -345,13 +346,13 @@ class _Verifier:
             return result
         return None
 
-    def _from_checkpoint(self, result: Result, leg: int) -> None:
+    def _from_checkpoint(self, result: Result, leg: int, certificate: Mapping[str, Any] | None) -> None:
         """Make sure that resuming from the newest checkpoint leads to the same."""
         first = self._run.manifest["legs"][leg]["first"]
         if self._run.checkpoint_of(first, self._run.contents.rows) is None:
             return
         try:
-            same = fields(self._remaking.result(FromCheckpoint(self._run, leg))) == fields(result)
+            same = fields(self._remaking.result(FromCheckpoint(self._run, leg, certificate))) == fields(result)
         except Exception as error:  # as above, about the checkpoint
             self._say(
                 "checkpoint", False, f"the newest one leads elsewhere ({error!s:.120}); delete the directory checkpoint"
