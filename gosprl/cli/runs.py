@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gosprl.runs.opened import OpenRun
 
 PANEL = "Runs on disk"
+NOT_ALL_KNOWN = 3  # exit status of `verify` where nothing is wrong, but not all can be known
 LISTED = {"learn_policy": ("policy", "lower", "upper")}  # what the verbs of applications print for every state
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run.")]
@@ -211,7 +212,8 @@ def verify(directory: Directory, as_json: AsJson = False) -> None:
 
     The run is made again from its log, with its settings and its seed; the steps of our domains are simulated again.
     Nothing that the run names is imported, made or started, and nothing is written. Exit status 0 if everything is
-    confirmed, 1 if something is damaged or cannot be confirmed (file and batch are named), 2 if it is no run.
+    confirmed; 1 if something is damaged or wrong (file and batch are named); 2 if it is no run; 3 if nothing is wrong,
+    but not all can be known: the run is unfinished, or needs something that only its author has.
 
     Example: `gosprl verify runs/lake`
     """
@@ -223,7 +225,7 @@ def verify(directory: Directory, as_json: AsJson = False) -> None:
         print_json({"directory": str(directory), "ok": found.ok, "verdict": found.verdict, "checks": checks})
     else:
         out.print(escape(repr(found)), highlight=False, soft_wrap=True)
-    raise typer.Exit(0 if found.ok else 1)
+    raise typer.Exit(0 if found.ok else 1 if found.damaged else NOT_ALL_KNOWN)
 
 
 def show(directory: Directory, as_json: AsJson = False) -> None:

@@ -307,7 +307,7 @@ class Collector(AskTell):
         return before != (self.attempts, engine.attempt, self.record.quits, self.given_up)
 
     def _fail_at_end(self, error: Exception, left: int) -> None:
-        """The run that was recorded failed here, if its log ends here; otherwise the error is one of the log."""
+        """Let this be where the recorded run failed, if its log ends here; otherwise the error is one of the log."""
         if left or (isinstance(error, GosprlError) and not isinstance(error, InputError)):
             raise error
         self.engine.break_off()

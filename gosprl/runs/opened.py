@@ -305,8 +305,9 @@ class OpenRun:
             except (Damaged, OSError):
                 continue  # a checkpoint only saves time
             events = saved.get("events")
-            known = saved.get("run") == self.manifest["run"] and type(events) is int
-            if known and first < events < end and events not in breaks:
+            if saved.get("run") != self.manifest["run"] or type(events) is not int:
+                continue
+            if first < events < end and events not in breaks:
                 return saved
         return None
 

@@ -269,7 +269,8 @@ class _Verifier:
     def _counts(self, certificate: Mapping[str, Any], audit: Audit) -> None:
         """Compare the numbers of the certificate with those counted here."""
         log = self._run.contents
-        mine: dict[str, Any] = {"steps": audit.steps, "resets": max(0, audit.resets - 1), "crashes": audit.crashes + audit.crashes_before}
+        crashes = audit.crashes + audit.crashes_before
+        mine: dict[str, Any] = {"steps": audit.steps, "resets": max(0, audit.resets - 1), "crashes": crashes}
         mine |= {"events": log.rows, "log": log.digest}
         if not self._run.manifest["system"]["ends"]:
             del mine["resets"]

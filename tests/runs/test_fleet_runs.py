@@ -348,3 +348,27 @@ def test_a_run_that_fails_with_samples_in_flight(tmp_path):
     assert rows_of(directory)[: len(rows)] == rows
     checked = verify(directory)
     assert checked.ok, "\n".join(repr(check) for check in checked.checks if not check.ok)
+
+
+class Named(Hall):
+    """A hall whose actions have names."""
+
+    action_space = None
+    order = ("left", "stay", "right")
+
+    def step(self, action):
+        return super().step(self.order.index(action) if action in self.order else action)
+
+    def _observed(self):
+        return f"door{self.at}", {}
+
+
+@pytest.mark.parametrize("workers", ["threads:2", 2])
+@pytest.mark.parametrize("actions", [3, ["left", "stay", "right"]])
+def test_actions_that_were_given(workers, actions, tmp_path):
+    gosprl.collect(Named, 2, workers=workers, actions=actions, seed=0, out=tmp_path / "run")
+    found = verify(tmp_path / "run")
+    assert found.ok, found
+    assert gosprl.resume(tmp_path / "run", system=Named, need=3, workers=workers).met
+    found = verify(tmp_path / "run")
+    assert found.ok, found
