@@ -138,7 +138,7 @@ ROUTES = {
         partial(fleet_as_data_is_false, form="counts"),
         "the counts of known outcomes alone",
     )
-    for form, what in (("Result", "the Result"), ("model", "the model"))
+    for form, what in (("Result", "the Result"), ("model", "the model"), ("run", "the run on disk"))
 }
 
 

@@ -47,17 +47,19 @@ def add_counts(
         Rows, successors, and how often each was seen.
     first
         The visit at which each was first seen, among those added, as in `EmpiricalModel.stored`; None: unknown.
+
+    What is negative in rows with unknown places speaks of places, as there.
     """
     from gosprl import _kernels
 
     if number.sum(dtype=float) + model.visits.sum(dtype=float) >= 2.0**62:
         raise InputError(f"data: expected fewer than 2^62 samples in all, got {number.sum(dtype=float):g}")
-    before = model.visits[rows]
+    before, hidden = model.visits[rows], _unknown_places(model)[rows]
     if first is None:  # when the last of them was counted
         after = model.visits + np.bincount(rows, weights=number, minlength=len(model.rows)).astype(np.int64)
-        seen = -after[rows]
+        seen = -after[rows] - hidden
     else:
-        seen = np.where(first == 0, 0, np.where(first > 0, before + first, first - before))
+        seen = np.where(first == 0, 0, np.where(first > 0, before + first, first - before - hidden))
     rows, s_next, number = rows.astype(np.int64), s_next.astype(np.int32), number.astype(np.int64)
     done = 0
     while done < len(rows):
@@ -72,7 +74,13 @@ def forget_order(model: EmpiricalModel) -> None:
     row = np.repeat(np.arange(len(counts.length)), counts.length)
     ends = np.cumsum(counts.length)
     slot = np.arange(len(row)) + np.repeat(counts.start - (ends - counts.length), counts.length)
-    counts.first[slot] = np.where(counts.number[slot] > 0, -counts.visits[row], 0)
+    places = counts.visits + _unknown_places(model)
+    counts.first[slot] = np.where(counts.number[slot] > 0, -places[row], 0)
+
+
+def _unknown_places(model: EmpiricalModel) -> NDArray[np.int64]:
+    """Return how many outcomes of each row [R] are not known: places without one, and samples in flight."""
+    return model.unknown + model.pending if model.unknown.size else np.zeros(len(model.rows), dtype=np.int64)
 
 
 class ModelTaker:
@@ -102,7 +110,7 @@ class ModelTaker:
         if given is self._model:
             raise InputError("data: expected another model than that of the run")
         self._check_rewards(given)
-        visited = given.visits > 0
+        visited = (given.visits > 0) | (_unknown_places(given) > 0)
         state = self._states(given, visited)
         action = self._actions(given)
         model, rows = self._model, given.rows
@@ -139,7 +147,15 @@ class ModelTaker:
             first = np.where(unknown, 0, first)
             order = np.lexsort((first, row))
             row, succ, number, first = row[order], succ[order], number[order], first[order]
+        hidden = _unknown_places(given)
+        # of rows with unknown places, only that it was at this place or before
+        first = np.where((hidden[row] > 0) & (first > 0), -first - hidden[row], first)
+        before = self._model.visits + _unknown_places(self._model)
         add_counts(self._model, place[row], state[succ], number, first)
+        lost = rows[hidden[rows] > 0]
+        if lost.size:  # what was in flight will not come here: its places are unknown, too, and the last ones
+            until = np.where(given.pending[lost] > 0, given.visits[lost] + hidden[lost], given.unknown_until[lost])
+            self._model.add_unknown_places(place[lost], hidden[lost], before[place[lost]] + until)
         np.add.at(self._model.counts.reward_sum, place[rows], given.reward_sum[rows])
         np.add.at(self._model.counts.reward_sq, place[rows], given.reward_sq[rows])
 

@@ -2,7 +2,8 @@
 
 Observations are the numbers of the log, in `Discrete(N)`; with crashes in `Discrete(N + 1)`, where N is the crash.
 Minari's episodes have no action that resets: an episode that a chosen reset or the end of the log cut off has
-`truncations` true at its last step. Resets without a step after them are left out.
+`truncations` true at its last step. Resets without a step after them are left out. So are samples of a fleet whose
+outcomes are not known, and the order of issue: the metadata say `fleet`, and such a data set is refused as `data=`.
 
 Minari writes HDF5, whose library hides failures to write, and crashes after some of them. Therefore a process of its
 own writes the data set, and another one reads it back and compares it with the log.
@@ -81,6 +82,7 @@ def _metadata(source: Source, crashes: bool) -> dict[str, Any]:
         **source.metadata,
         **({} if texts is None else {"observations": texts}),
         **({"crash": source.run.names.num_states} if crashes else {}),
+        **({"fleet": True} if source.run.has_fleet else {}),
     }
 
 

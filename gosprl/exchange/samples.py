@@ -1,7 +1,8 @@
 """Samples that are there before a run: counted into the model that the run begins with.
 
 **What must hold for the guarantee.** The samples of each pair are those that the system drew, in this order, and none
-was left out because of its outcome. A run on disk proves its order. For all other data the caller says it:
+was left out because of its outcome. A run on disk proves its order. Of a fleet, the committed samples count, with their
+unknown places: those of a run, of a result and of a model. For all other data the caller says it:
 
     data_order="collected"   they are so: the guarantee takes the data for granted, and says so
     data_order="unknown"     no sample was left out because of its outcome, but their order may be any other one
@@ -24,6 +25,7 @@ from typing import Any
 from gosprl import _checks
 from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
 from gosprl.collecting.record import ANY_REWARD
+from gosprl.collecting.sharing import ASSUMED
 from gosprl.errors import InputError
 from gosprl.exchange.adding import ModelTaker, forget_order
 from gosprl.exchange.incoming.choosing import Source, sources
@@ -80,7 +82,7 @@ class Samples(Beginning):
             enable_known(model, len(model.actions))
         if self.order == "unknown":
             forget_order(model)
-            given = {UNSELECTED: None}
+            given = {UNSELECTED: None, **{what: None for what in given if what in ASSUMED.values()}}
         model.given = tuple(given)
         model.origins = tuple(origin for group in self._origins for origin in group)
         level_ranks(model)
@@ -101,13 +103,16 @@ class Samples(Beginning):
         given: tuple[str, ...] = () if source.has_order else (VOUCHED,)
         if isinstance(source, Model):
             ModelTaker(model, system, rewards).take(source.model)
-            return given, ()
+            return (*given, *source.model.given), ()  # what it took for granted is taken for granted here, too
         if isinstance(source, Run):
             source.match(model, system)
-            begun = source.begun(system)
-            if begun is not None:  # what it took for granted is taken for granted here, too
+            of_fleet = source.committed()
+            begun = source.begun(system) if of_fleet is None else of_fleet
+            if begun is not None:
                 ModelTaker(model, system, rewards, source.matcher.key_of).take(begun)
                 given = begun.given
+            if of_fleet is not None:
+                return given, ()
         taker = Taker(model, system, rewards, in_order=self.order != "unknown")
         for batch in source.batches():
             taker.take(batch)

@@ -283,6 +283,20 @@ class EmpiricalModel(StateSpace):
                     raise self.foreign(int(rows[done]), int(s_next[done]))
                 self.grow(int(self._counts.length[rows[done]]))
 
+    def add_unknown_places(self, rows: NDArray[np.int64], number: NDArray[np.int64], until: NDArray[np.int64]) -> None:
+        """Let so many more places of `rows` [n] be unknown, in what was there before the run: they stay so.
+
+        Parameters
+        ----------
+        number, until
+            [n] how many, and the last of them.
+        """
+        if not self.unknown.size:
+            for name in PLACES:
+                setattr(self, name, np.zeros(len(self.rows), dtype=np.int64))
+        self.unknown[rows] += number
+        self.unknown_until[rows] = until
+
     def transitions(
         self, *, resets: bool = False
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -354,7 +368,8 @@ class EmpiricalModel(StateSpace):
 
         The stored successors of the i-th row are `succ[ptr[i] : ptr[i + 1]]` in order of appearance, with their counts
         and the visit at which each was first seen (-m: at visit m or before; 0: unknown). In a closed model all
-        candidates are stored, in increasing order, with count 0 if not yet seen.
+        candidates are stored, in increasing order, with count 0 if not yet seen. Of rows with unknown places, -m speaks
+        of places, and what was first seen at visit n was so at most at as many places more as are unknown.
         """
         return pool.stored(self._counts, rows)
 

@@ -96,6 +96,8 @@ class Audit:
             self.visits[number(s), a] += n
             self.crashes_before += n if s_next is None else 0
             self._seen.add((number(s), a, number(s_next), TERMINATED * ended))
+        for s, a, n in data.unknown(names.fixed):
+            self.unknown[number(s), a] += n
 
     @property
     def transitions(self) -> int:

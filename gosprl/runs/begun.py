@@ -12,6 +12,7 @@ resumed, verified and exported without them. The manifest says where they came f
 | `rewards`, `squares` | [R] the sums of their rewards, and of the squares |
 | `pair`, `next_state`, `count` | [T] what they led to; `pair` is a place in [R] |
 | `first` | [T] the visit at which that was first seen; -m: at visit m or before; 0: not known |
+| `unknown` | [state, action, number, last place] of pairs with samples of unknown outcome; left out if there are none |
 | `actions`, `room` | keys of action values, where only a function knows them; how many actions the model has room for |
 | `ended` | whether an episode was seen to end |
 | `given` | what guarantees take for granted |
@@ -56,6 +57,7 @@ OF_PAIRS, OF_TRANSITIONS = ("state", "action", "visits"), ("pair", "next_state",
 REWARDS = ("rewards", "squares")
 FIELDS = {"states", "discovered", "actions", "room", "ended", "given", *OF_PAIRS, *REWARDS, *OF_TRANSITIONS}
 EARLIER_FIELDS = FIELDS - {"ended"} | {"restarts"}
+UNKNOWN = "unknown"
 FEW_ACTIONS = 8  # that there is room for where their number is not known, as in `gosprl.systems.stepper`
 
 Ints = NDArray[np.int64]
@@ -176,6 +178,16 @@ class KeptData(Beginning):
         model.counts.reward_sum[rows[taken]] = np.array(self.counts["rewards"])[taken]
         model.counts.reward_sq[rows[taken]] = np.array(self.counts["squares"])[taken]
         _kernels.touch_many(model.counts, rows[taken])
+        self._count_unknown(model, place)
+
+    def _count_unknown(self, model: EmpiricalModel, place: Ints) -> None:
+        state, action, number, until = np.array(self.counts.get(UNKNOWN, []), dtype=np.int64).reshape(-1, 4).T
+        taken = action < model.num_actions
+        rows = model.rows.index(place[state[taken]], action[taken])
+        if not model.enabled[rows].all() or model.certain[rows].any():
+            raise ValueError("unknown: expected pairs that exist")
+        if rows.size:
+            model.add_unknown_places(rows, number[taken], until[taken])
 
     def _ended(self, model: EmpiricalModel) -> bool:
         if "ended" in self.counts:
@@ -216,6 +228,13 @@ class KeptData(Beginning):
             if kind == "live" and a < actions:
                 yield key, a, key_next, kind_next != "live", n
 
+    def unknown(self, fixed: int) -> Iterator[tuple[Hashable | None, int, int]]:
+        """Yield (key, action, number) of pairs with unknown outcomes; the reset has the key None and the action -1."""
+        for s, a, number, _ in self.counts.get(UNKNOWN, []):
+            kind, text = ("live", None) if s < fixed else self.counts["states"][s - fixed]
+            key = s if s < fixed else key_of(text or "") if kind == "live" else None
+            yield key, a if kind == "live" else -1, number
+
 
 def data_in_words(entry: Mapping[str, Any]) -> str:
     """Return what a manifest says of data, in words."""
@@ -239,9 +258,11 @@ def _added(model: EmpiricalModel, kind: str, text: str | None) -> int:
 
 def counts_described(model: EmpiricalModel) -> dict[str, Any]:
     """Return everything that a model has counted, as the file has it."""
-    states, rows = model.states, np.flatnonzero(model.visits)
+    states, rows = model.states, np.flatnonzero(model.visits + model.unknown if model.unknown.size else model.visits)
     used = int(model.rows.action[rows[~model.certain[rows]]].max(initial=-1)) + 1
     freeze = Content().freeze
+    hidden = np.flatnonzero(model.unknown)
+    unknown = (model.rows.state[hidden], model.rows.action[hidden], model.unknown[hidden], model.unknown_until[hidden])
     return {
         "states": [[states.kind(s), _text(states.kind(s), states.key(s))] for s in range(states.fixed, states.used)],
         "discovered": list(model.discovered),
@@ -250,6 +271,7 @@ def counts_described(model: EmpiricalModel) -> dict[str, Any]:
         "room": None if model.all_actions else model.num_actions,
         "ended": model.ended,
         "given": list(model.given),
+        **({UNKNOWN: np.array(unknown).T.tolist()} if hidden.size else {}),
     }
 
 
@@ -265,7 +287,7 @@ def arrays(counts: Mapping[str, Any]) -> list[Ints]:
 def check(counts: Mapping[str, Any], entry: Mapping[str, Any], system: Mapping[str, Any]) -> None:
     """Raise `ValueError` if a file cannot be what the manifest says of it; nothing is allocated by what it claims."""
     fixed: int = system["states"] or 0
-    if set(counts) not in (FIELDS, EARLIER_FIELDS):
+    if set(counts) - {UNKNOWN} not in (FIELDS, EARLIER_FIELDS):
         raise ValueError(f"expected the fields {', '.join(sorted(FIELDS))}, got {sorted(counts)!r:.200}")
     _check_types(counts)
     _check_states(counts, fixed, system["actions"])
@@ -287,6 +309,7 @@ def _check_types(counts: Mapping[str, Any]) -> None:
     for name in ("discovered", *OF_PAIRS, *OF_TRANSITIONS):
         if type(counts[name]) is not list or not all(type(n) is int and abs(n) < 2**62 for n in counts[name]):
             raise ValueError(f"{name}: expected whole numbers")
+    _check_unknown(counts.get(UNKNOWN, []))
     for name in REWARDS:
         if type(counts[name]) is not list or not all(type(x) is float and math.isfinite(x) for x in counts[name]):
             raise ValueError(f"{name}: expected finite numbers")
@@ -323,6 +346,17 @@ def _check_states(counts: Mapping[str, Any], fixed: int, actions: int | None) ->
             raise ValueError(f"room: expected at most {most}, got {counts['room']!r:.20}")
 
 
+def _check_unknown(unknown: Any) -> None:
+    if type(unknown) is not list or not all(type(entry) is list and len(entry) == 4 for entry in unknown):
+        raise ValueError(f"{UNKNOWN}: expected lists [state, action, number, last place]")
+    if not all(type(n) is int and 0 <= n < 2**62 for entry in unknown for n in entry):
+        raise ValueError(f"{UNKNOWN}: expected whole numbers from 0 on")
+    if not all(1 <= number <= until for _, _, number, until in unknown):
+        raise ValueError(f"{UNKNOWN}: expected at least one unknown place, and the last at or after their number")
+    if len({(s, a) for s, a, _, _ in unknown}) < len(unknown):
+        raise ValueError(f"{UNKNOWN}: expected each pair once")
+
+
 def _check_transitions(counts: Mapping[str, Any], states: int) -> None:
     state, action, visits, pair, succ, number, first = arrays(counts)
     if visits.sum(dtype=float) >= 2.0**62:
@@ -340,5 +374,8 @@ def _check_transitions(counts: Mapping[str, Any], states: int) -> None:
     np.add.at(sums, pair, number)
     if not np.array_equal(sums, visits):
         raise ValueError("visits: expected the sums of the counts")
-    if (np.abs(first) > visits[pair]).any():
+    places = visits.copy()
+    hidden = {(s, a): number for s, a, number, _ in counts.get(UNKNOWN, [])}
+    places += [hidden.get(where, 0) for where in zip(counts["state"], counts["action"], strict=True)]
+    if (np.abs(first) > places[pair]).any():
         raise ValueError("first: expected visits of the pair")

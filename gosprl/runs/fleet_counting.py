@@ -227,7 +227,8 @@ class FleetCounter(Counter):
         unknown = ((flags & UNKNOWN) > 0) & ((flags & CRASHED) == 0)
         rows, s_next = self._transitions(part)
         sampled = (rows >= 0) & ~(unknown & self._independent)
-        slow = np.isin(code, [*self._with_unknown, *code[unknown & sampled].tolist()])
+        of_data = (rows >= 0) & (self.record.counts.unknown[rows] > 0)  # there may be unknown places before the log
+        slow = of_data | np.isin(code, [*self._with_unknown, *code[unknown & sampled].tolist()])
         fast = sampled & ~slow
         self.record.committed.recount(rows[fast], s_next[fast], part["reward"][fast], ((flags & RESET) == 0)[fast])
         np.maximum.at(self._last, code[~slow], part["event"][~slow])

@@ -39,8 +39,10 @@ def last_first(model: "EmpiricalModel", rows: Ints | None, ptr: Ints, first: Int
         [n] all places of each row: the answer where the order of appearance is not known.
     """
     until = np.array(model.unknown_until if rows is None else model.unknown_until[rows])
+    unknown = model.unknown if rows is None else model.unknown[rows]
     row = np.repeat(np.arange(len(until)), np.diff(ptr))
-    np.maximum.at(until, row, np.where(first == 0, places[row], np.abs(first)))
+    # visits are numbered without the unknown places, which may all have been before
+    np.maximum.at(until, row, np.where(first > 0, first + unknown[row], np.where(first == 0, places[row], -first)))
     return until
 
 

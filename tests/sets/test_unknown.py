@@ -1,6 +1,7 @@
 """Sets with unknown places, against all completions: the sets that all n outcomes, in order, would have given."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 import gosprl
 from gosprl import _kernels
+from gosprl.exchange.adding import ModelTaker
 from gosprl.model.committed import CommittedModel
 from gosprl.sets import visits_for_unseen
+from gosprl.sets.unknown import last_first
 
 FAMILIES = [gosprl.KL(0.1), gosprl.KL(0.2, 0.5), gosprl.Bernstein(0.1, 0.05), gosprl.Bernstein(0.1, 0.05, 0.02)]
 UNKNOWN = -1
@@ -89,6 +92,56 @@ def test_sets_contain_those_of_every_completion(kind, family, outcomes):
         shown = sum(high[s] for s in unseen if s not in hidden)
         if unseen and kind != "closed" and isinstance(family, gosprl.KL):
             assert total >= min(shown + (cap if hidden else 0.0), 1.0) - 1e-12
+
+
+def as_data(kind, *parts, walked=()):
+    """Return the model of a run that began with rows of these outcomes, one source after the other, and went on."""
+    model = empty(kind)
+    for outcomes in parts:
+        ModelTaker(model, SimpleNamespace(mdp=None, key_of=lambda key: key), (0.0, 1.0)).take(
+            with_places(kind, outcomes)
+        )
+    for s_next in walked:
+        model.update(0, 0, s_next)
+    return model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize(
+    ("parts", "walked"),
+    [
+        ([[0, UNKNOWN, 0, 1]], [2, 0, 0, 0, 0, 0]),
+        ([[UNKNOWN, UNKNOWN]], [0, 0, 0, 1, 0, 0, 0]),
+        ([[0, 1, 0], [0, 0, UNKNOWN]], [0, 2]),
+        ([[0, UNKNOWN], [1, 0, 2, UNKNOWN, 0]], [0, 0, 3, 0]),
+        ([[0, UNKNOWN, UNKNOWN], [1, 1, 1]], [1] * 40),
+        ([[0] * 30 + [UNKNOWN]], [1] + [0] * 30),
+    ],
+    ids=str,
+)
+def test_sets_that_begin_with_unknown_places_contain_those_of_every_completion(kind, family, parts, walked):
+    """The places of the data keep their order: what the walk adds comes after them."""
+    outcomes = [s for part in parts for s in part] + walked
+    model = as_data(kind, *parts, walked=walked)
+    lower, upper, unseen, total = mass_ends(family, model)
+    holes = [i for i, s in enumerate(outcomes) if s == UNKNOWN]
+    assert model.unknown[0] == len(holes)
+    for filled in itertools.product(range(4), repeat=len(holes)):
+        whole = list(outcomes)
+        for place, s in zip(holes, filled, strict=True):
+            whole[place] = s
+        low, high, hidden, cap = mass_ends(family, in_order(kind, whole))
+        assert (lower <= low + 1e-12).all()
+        assert (upper >= high - 1e-12).all()
+        shown = sum(high[s] for s in unseen if s not in hidden)
+        if unseen and kind != "closed" and isinstance(family, gosprl.KL):
+            assert total >= min(shown + (cap if hidden else 0.0), 1.0) - 1e-12
+    if kind != "closed":
+        ptr, _, _, first = model.stored(np.array([0]))
+        last = max(outcomes.index(s) for s in outcomes) + 1  # of a first appearance, or of an unknown place
+        until = last_first(model, np.array([0]), ptr, first, np.array([len(outcomes)]))[0]
+        assert max(last, *(i + 1 for i in holes)) <= until <= len(outcomes)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 17, 100, 10_000])

@@ -27,6 +27,12 @@ class Minari(Incoming):
         metadata = getattr(getattr(self._data, "storage", None), "metadata", None)
         ours = metadata.get("gosprl") if isinstance(metadata, Mapping) else None
         self._ours: Mapping[str, Any] | None = ours if isinstance(ours, Mapping) else None
+        if self._ours is not None and self._ours.get("fleet"):
+            raise InputError(
+                f"data: {self.name} was exported from a run of a fleet: it has neither the order of issue nor the "
+                "places of unknown outcomes, and sets without them are false; give the directory of the run, or its "
+                "result"
+            )
 
     def metadata(self) -> Mapping[str, Any]:
         """Return what `gosprl export` wrote beside the rows."""

@@ -12,6 +12,7 @@ from gosprl.errors import InputError
 from gosprl.exchange.columns import FLAGS, INDEX, KEY, NUMBER, VALUE, Batch, Values, check_countable
 from gosprl.exchange.incoming.base import Incoming
 from gosprl.exchange.incoming.matching import Matcher
+from gosprl.exchange.sources import counted
 from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.origins import Origin, run_id, walk_id, within
@@ -35,11 +36,6 @@ class Run(Incoming):
             self.names = self.run.names
         except Damaged as error:
             raise InputError(f"data: {directory} is damaged: {error}") from None
-        if self.run.has_fleet:
-            raise InputError(
-                f"data: {directory} is a run of a fleet, whose samples are not in the order of issue, and some may be "
-                "unknown; go on with it: gosprl.resume(directory, need=..., workers=...)"
-            )
         self._matcher: Matcher | None = None
 
     def digest(self) -> str:
@@ -75,8 +71,12 @@ class Run(Incoming):
         except Damaged as error:
             raise InputError(f"data: {self.name} is damaged: {error}") from None
 
+    def committed(self) -> EmpiricalModel | None:
+        """Return the samples of a fleet, in the order of issue, and the data before them; None for one walker."""
+        return counted(self.run) if self.run.has_fleet else None
+
     def batches(self) -> Iterator[Batch]:
-        """Yield its events."""
+        """Yield its events; of one walker."""
         actions = [thaw(key) for key in self.names.actions] or None
         breaks, first = np.array(self.run.breaks(), dtype=np.int64), 0
         try:
