@@ -274,8 +274,24 @@ def test_exports_have_walkers_and_orders(tmp_path):
     arrays = np.load(tmp_path / "rows.npz")
     np.testing.assert_array_equal(arrays["counts"], result.counts)
     np.testing.assert_array_equal(arrays["unknown"], [bool(row["flags"] & UNKNOWN) for row in rows])
-    with pytest.raises(gosprl.InputError, match="is a run of a fleet"):
-        gosprl.collect(Hall, 5, data=directory, seed=0)
+
+
+def test_a_run_is_data_with_its_unknown_places(tmp_path):
+    """States are discovered, episodes end, and walkers are lost: the data are the committed samples of all pairs."""
+    directory = tmp_path / "run"
+    result = collected(directory, Hall, 4, share=0.1)
+    assert len(result.unknown) > 1
+    taken = gosprl.collect(Hall, 1, data=directory, seed=1, max_steps=1)
+
+    def by_observation(model, numbers):
+        name = model.states.name
+        pairs = map(model.rows.pair, range(len(model.rows)))
+        return {(name(s), a): int(n) for (s, a), n in zip(pairs, numbers, strict=True) if n}
+
+    had, have = (by_observation(one.model, one.model.visits) for one in (result, taken))
+    assert sum(had.values()) <= sum(have.values()) <= sum(had.values()) + 3  # a step, an ending, a reset
+    assert all(have[pair] >= n for pair, n in had.items())
+    assert by_observation(taken.model, taken.model.unknown) == by_observation(result.model, result.model.unknown)
 
 
 def test_repair_keeps_the_batches_before_the_damage(tmp_path, monkeypatch):
