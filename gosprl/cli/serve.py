@@ -48,6 +48,9 @@ def serve(
             "owner may use. Without it, the client is on standard input and output.",
         ),
     ] = None,
+    speak: Annotated[
+        float, typer.Option(help="With --socket: seconds in which a client must have said its first line.")
+    ] = 10.0,
     strategy: Annotated[
         str, typer.Option(help="As in `gosprl collect`.", autocompletion=completing.strategies)
     ] = "guarded",
@@ -99,7 +102,7 @@ def serve(
     make(1)  # what is wrong with the options is known now, not when a client has come
     server = Server(make, None if actions is None else _values(actions), max_steps, **when_late)
     try:
-        heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say)
+        heard = serve_pipe(server) if socket is None else serve_socket(server, socket, _say, speak)
     except gosprl.InputError:  # the address is wrong: nobody was served
         raise
     except BaseException:

@@ -261,11 +261,11 @@ def samples(text: str, tables: bool = False) -> Any:
 def array(name: str, file: Path) -> NDArray[Any]:
     """Return the array in an .npy file, given by the option `name`."""
     try:
-        loaded = np.load(file, allow_pickle=False)
+        loaded = np.load(file, mmap_mode="r", allow_pickle=False)  # what a header claims is not allocated
     except (OSError, ValueError, EOFError) as error:
         raise gosprl.InputError(f"{name}: {file} is not an array that NumPy can read: {error}") from error
     if isinstance(loaded, np.ndarray):
-        return loaded
+        return np.array(loaded)
     with loaded:
         raise gosprl.InputError(f"{name}: expected an .npy file with one array, got {file} with {list(loaded)}")
 

@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gosprl.errors import GosprlError, InputError
+from gosprl.exchange.decoding import check_text
 from gosprl.model.content import Content
 
 NUMBER, SHOWN, OBSERVATION, TEXT, KEY, RAW, INDEX, VALUE = (
@@ -207,7 +209,7 @@ def _flags(columns: Mapping[str, Any], n: int, at: _At) -> dict[str, NDArray[np.
     return found
 
 
-def _numpy(column: Any) -> NDArray[Any] | list[Any]:
+def plain_column(column: Any) -> NDArray[Any] | list[Any]:
     """Return a column as an array of numbers, or as a list if it has other values or gaps."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -218,13 +220,22 @@ def _numpy(column: Any) -> NDArray[Any] | list[Any]:
     if number and column.null_count == 0:
         numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return numbers
-    found: list[Any] = column.to_pylist()
-    return found
+    return list_of(column)
+
+
+def list_of(column: Any) -> list[Any]:
+    """Return the values of an Arrow array; a text by number that occurs often is one object."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    values = column.dictionary.to_pylist()
+    return [None if code is None else values[code] for code in column.indices.to_pylist()]
 
 
 def _integers(column: Any, name: str, at: _At, truths: bool = False) -> NDArray[np.int64]:
     """Return whole numbers [n]; with `truths`, also bools."""
-    array = _numpy(column)
+    array = plain_column(column)
     if isinstance(array, np.ndarray) and array.ndim == 1:
         if array.dtype.kind == "i" or (array.dtype.kind == "b" and truths):
             return array.astype(np.int64)
@@ -247,7 +258,7 @@ def _integers(column: Any, name: str, at: _At, truths: bool = False) -> NDArray[
 
 
 def _rewards(column: Any, reset: NDArray[np.bool_], at: _At) -> NDArray[np.float64]:
-    array = _numpy(column)
+    array = plain_column(column)
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf" or array.ndim != 1:
         numbers = np.zeros(len(array))
         for row, value in enumerate(array):
@@ -269,12 +280,14 @@ def _values(column: Any, form: str, name: str, at: _At) -> Values:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.Array):
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        kind = column.type
+        numbered = pa.types.is_dictionary(column.type)
+        kind = column.type.value_type if numbered else column.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-            return _of_text(column.cast(pa.large_string()), form, name, at)
-    array = _numpy(column)
+            texts = column if numbered else column.cast(pa.large_string()).dictionary_encode()
+            return _of_text(texts, form, name, at)
+        if numbered and pa.types.is_primitive(kind):
+            column = column.dictionary_decode()
+    array = plain_column(column)
     if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu":
         return _of_whole(_integers(array, name, at), form, name)
     if form in (NUMBER, INDEX):
@@ -296,19 +309,24 @@ def _of_whole(whole: NDArray[np.int64], form: str, name: str) -> Values:
 
 
 def _of_text(column: Any, form: str, name: str, at: _At) -> Values:
+    """Return the values of texts, which are numbers and a dictionary; only those that occur are made."""
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    used, codes = np.unique(codes, return_inverse=True)
+    codes = codes.ravel()
+    texts = column.dictionary.take(pa.array(used, mask=used < 0))
     if form == NUMBER:
-        row = next((i for i, value in enumerate(column.to_pylist()) if value is not None), 0)
+        row = int(np.argmax(used[codes] >= 0)) if len(codes) else 0
+        got = texts[codes[row]].as_py() if len(codes) else None
         at.fail(
             row,
             name,
-            f"expected the number of a state, got {_shown(column[row].as_py())}; observations as text "
+            f"expected the number of a state, got {_shown(got)}; observations as text "
             "belong in the columns observation and next_observation",
         )
-    encoded = column.dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    values = encoded.dictionary.to_pylist()
-    if "" in values:  # nothing is written as nothing
-        codes[codes == values.index("")] = -1
+    check_text(f"data: {at.source}, column {name}", pc.max(pc.utf8_length(texts)).as_py() or 0)
+    values = texts.to_pylist()
+    nothing = np.array([not value for value in values], dtype=bool)  # nothing is written as nothing
+    codes = np.where(nothing[codes], -1, codes) if len(codes) else codes
     return Values(codes, values, form if form == SHOWN else TEXT, name)
 
 

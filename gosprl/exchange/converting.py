@@ -18,7 +18,7 @@ from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.dynamics import WRITERS, convert_model, model_format
 from gosprl.exchange.exporting import format_of
 from gosprl.exchange.npy import DAMAGED
-from gosprl.exchange.parquet_files import opened, parquet_parts
+from gosprl.exchange.parquet_files import in_full, opened, parquet_parts
 from gosprl.exchange.tables import METADATA, NUMBERED, ROWS, TEXTS, TRANSITIONS, Table, to_csv, to_parquet
 
 TABLES = ("npz", "parquet", "csv")
@@ -238,7 +238,7 @@ def _read_parquet(file: Path) -> Table:
         metadata = json.loads((schema.metadata or {}).get(METADATA, b"{}"))
     except (ValueError, RecursionError):
         metadata = {}
-    return Table(schema, parquet_parts(file, ROWS), metadata if isinstance(metadata, dict) else {})
+    return Table(schema, in_full(parquet_parts(file, ROWS, "source")), metadata if isinstance(metadata, dict) else {})
 
 
 _READERS = {"csv": _read_csv, "parquet": _read_parquet, "npz": npz.read}

@@ -1,7 +1,7 @@
 """csv files, read in blocks: UTF-8, a line with the names of the columns, then rows. Errors name row and column."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,9 @@ _EXPECTED = {
 }
 
 
-def csv_parts(path: Path, types: Mapping[str, Any], argument: str) -> Iterator[Any]:
+def csv_parts(
+    path: Path, types: Mapping[str, Any], argument: str, check: Callable[[list[str]], Any] = lambda names: None
+) -> Iterator[Any]:
     """Yield the rows of a csv file as record batches, texts as they were before `escaped`.
 
     Parameters
@@ -37,17 +39,19 @@ def csv_parts(path: Path, types: Mapping[str, Any], argument: str) -> Iterator[A
         The types of columns; those of others are inferred. Only blank cells are nothing: a text may be "nan".
     argument
         What errors begin with.
+    check
+        Called with the names of the columns first; it raises for those that are not known.
     """
     reading = pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK)
     parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
     converting = pyarrow.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
-    names: list[str] = []
     with path.open("rb") as file:
+        names = header(path, argument)
         if not file.read(1):
             raise InputError(f"{argument}: {path} is empty; expected a line with the names of the columns")
         file.seek(0)
+        check(names)
         try:
-            names = header(path, argument)
             with pyarrow.csv.open_csv(file, reading, parsing, converting) as reader:
                 for part in reader:
                     yield _unescaped(part)

@@ -17,7 +17,9 @@ import pyarrow as pa
 from gosprl import _checks
 from gosprl.collecting.requirements import ANY, ByObservation, Fixed, Requirement, of_mapping
 from gosprl.errors import GosprlError, InputError
+from gosprl.exchange.columns import list_of
 from gosprl.exchange.csv_files import csv_parts
+from gosprl.exchange.decoding import Allowance
 from gosprl.exchange.incoming.tables import frame_parts
 from gosprl.exchange.meanings import meanings
 from gosprl.exchange.parquet_files import parquet_parts
@@ -51,13 +53,14 @@ def need_of_table(need: Any, unknown: str, system: System, model: EmpiricalModel
         Something is wrong with the table; the error names the row, counted from 1, and the column.
     """
     _checks.choice("need_unknown", unknown, UNKNOWN)
-    name, parts = _opened(need)
+    name, parts, size = _opened(need)
+    allowance = Allowance(f"need: {name}", size)
     found: dict[Hashable, dict[Any, int]] = {}
     first = 0
     try:
         for part in parts:
             for row, entry in enumerate(_entries(part, name), first + 1):
-                _add(found, entry, f"need: {name}, row {row}", unknown, system, model)
+                _add(found, entry, f"need: {name}, row {row}", unknown, system, model, allowance)
             first += part.num_rows
             if first > MOST:
                 raise InputError(f"need: {name}: expected at most {MOST} rows")
@@ -70,10 +73,10 @@ def need_of_table(need: Any, unknown: str, system: System, model: EmpiricalModel
     return ByObservation(found, model) if model.growing else Fixed(*of_mapping(found, model))
 
 
-def _opened(need: Any) -> tuple[str, Iterator[Any]]:
-    """Return the name of a table, and its parts."""
+def _opened(need: Any) -> tuple[str, Iterator[Any], int | None]:
+    """Return the name of a table, its parts, and the bytes of a file."""
     if not isinstance(need, str | os.PathLike):
-        return f"the {type(need).__name__}", frame_parts(need, "need")
+        return f"the {type(need).__name__}", frame_parts(need, "need"), None
     path = Path(need)
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(
@@ -81,19 +84,29 @@ def _opened(need: Any) -> tuple[str, Iterator[Any]]:
         )
     if not path.is_file():
         raise InputError(f"need: there is no file {path}")
-    return str(path), csv_parts(path, TEXTS, "need") if path.suffix.lower() == ".csv" else parquet_parts(path, ROWS)
+    size = path.stat().st_size
+    if path.suffix.lower() == ".parquet":
+        return str(path), parquet_parts(path, ROWS, "need", lambda names: _columns(names, str(path))), size
+    return str(path), csv_parts(path, TEXTS, "need", lambda names: _columns(names, str(path))), size
 
 
 def _entries(part: Any, name: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a part, after checking its columns."""
-    given = [column for column in part.schema.names if not column.startswith("__index_level_")]
+    given = _columns(part.schema.names, name)
+    for values in zip(*(list_of(part.column(column)) for column in given), strict=True):
+        yield dict(zip(given, values, strict=True))
+
+
+def _columns(names: list[str], name: str) -> list[str]:
+    """Return the columns that are read, after checking them all."""
+    given = [column for column in names if not column.startswith("__index_level_")]
     foreign = [column for column in given if column not in ("observation", "state", "action", "number", "samples")]
     states, numbers = set(given) & {"observation", "state"}, set(given) & {"number", "samples"}
     if foreign:
         raise InputError(f"need: {name}: column {foreign[0]!r:.60} is not known; {EXPECTED}")
     if not states or len(numbers) != 1 or len(set(given)) < len(given):
         raise InputError(f"need: {name}: got the columns {given!r:.200}; {EXPECTED}, each once")
-    yield from part.select(given).to_pylist()
+    return given
 
 
 def _add(
@@ -103,6 +116,7 @@ def _add(
     unknown: str,
     system: System,
     model: EmpiricalModel,
+    allowance: Allowance,
 ) -> None:
     """Add one row."""
     column = "number" if "number" in entry else "samples"
@@ -115,6 +129,9 @@ def _add(
             'give need_unknown="wait" (--need-unknown wait)'
         )
     action = _action(entry.get("action"), f"{where}, column action", system, model)
+    if key not in found:
+        allowance.text(len(entry["observation"]) if isinstance(entry.get("observation"), str) else 0)
+        allowance.state()
     of_state = found.setdefault(key, {})
     if action in of_state:
         raise InputError(f"{where}: the same observation and action as in a row before")

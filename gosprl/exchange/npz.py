@@ -14,6 +14,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 
 from gosprl import _checks
 from gosprl.errors import InputError
-from gosprl.exchange.npy import DAMAGED, read_header, read_rows, read_text
+from gosprl.exchange.decoding import check_texts
+from gosprl.exchange.npy import DAMAGED, read_header, read_rows, read_text, read_texts
 from gosprl.exchange.sources import Source
 from gosprl.exchange.tables import NUMBERED, ROWS, TEXTS, TRANSITIONS, Numbered, Table, model_columns, transitions
 
@@ -119,7 +121,7 @@ def read(file: Path) -> Table:
             members = {info.filename.removesuffix(".npy"): info for info in arrays.infolist()}
             names = [name for name in TRANSITIONS.names if name in members and name not in TEXTS]
             rows = {name: _rows(arrays, members[name], name) for name in names}
-            texts = _texts(arrays, members["observations"]) if "observations" in members else None
+            texts = _texts(arrays, members["observations"], file.stat().st_size) if "observations" in members else None
             metadata = metadata_of(arrays, members["metadata"]) if "metadata" in members else {}
     except InputError:
         raise
@@ -173,14 +175,15 @@ def _rows(arrays: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> int:
     return int(shape[0])
 
 
-def _texts(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[str]:
+def _texts(arrays: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> list[str]:
     if info.file_size > _MOST_READ:
         raise InputError(f"source: observations have {info.file_size:,} bytes; at most {_MOST_READ:,} are read")
     with arrays.open(info) as member:
         shape, dtype = read_header(member, info.file_size)
         if dtype.kind != "U" or len(shape) != 1:
             raise InputError(f"source: observations: expected texts [N], got {dtype} {shape}")
-        return [str(text) for text in read_rows(member, shape[0], (), dtype).tolist()]
+        check = partial(check_texts, "source: observations", size=size)
+        return read_texts(member, shape[0], dtype, check)
 
 
 def metadata_of(arrays: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.sharing import ASSUMED
 from gosprl.errors import InputError
 from gosprl.exchange.adding import ModelTaker, forget_order
+from gosprl.exchange.decoding import Allowance
 from gosprl.exchange.incoming.choosing import Source, sources
 from gosprl.exchange.incoming.model import Model
 from gosprl.exchange.incoming.run import Run
@@ -113,7 +114,8 @@ class Samples(Beginning):
                 given = begun.given
             if of_fleet is not None:
                 return given, ()
-        taker = Taker(model, system, rewards, in_order=self.order != "unknown")
+        allowance = Allowance(f"data: {source.name}", source.size)
+        taker = Taker(model, system, rewards, in_order=self.order != "unknown", allowance=allowance)
         for batch in source.batches():
             taker.take(batch)
         return given, (f"rows:{taker.content.hexdigest()}",)

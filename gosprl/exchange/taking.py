@@ -11,6 +11,7 @@ from gosprl import _checks
 from gosprl.errors import GosprlError, InputError
 from gosprl.exchange.adding import add_counts, count_in_order
 from gosprl.exchange.columns import INDEX, KEY, NUMBER, RAW, SHOWN, TEXT, VALUE, Batch, Values
+from gosprl.exchange.decoding import Allowance
 from gosprl.exchange.fingerprint import Fingerprint
 from gosprl.exchange.meanings import meanings
 from gosprl.model.empirical import EmpiricalModel
@@ -22,12 +23,18 @@ NONE = -1
 
 
 class Taker:
-    """Counts one source into a model."""
+    """Counts one source into a model; `allowance` bounds what the source may make it hold."""
 
     def __init__(
-        self, model: EmpiricalModel, system: System, rewards: tuple[float, float], in_order: bool = True
+        self,
+        model: EmpiricalModel,
+        system: System,
+        rewards: tuple[float, float],
+        in_order: bool = True,
+        allowance: Allowance | None = None,
     ) -> None:
         self._model, self._system, self._rewards, self._in_order = model, system, rewards, in_order
+        self._allowance = Allowance("", None) if allowance is None else allowance
         self._plain = system.mdp is not None and model.states.reset < 0  # all states are known, and never end
         fixed = model.states.fixed
         self._keys: list[Hashable] = [CRASH, *range(fixed)]  # by id
@@ -171,6 +178,8 @@ class Taker:
         memo = (given.form, value) if type(value) in (int, str) else None
         if memo is not None and memo in self._ids:
             return self._ids[memo]
+        if isinstance(value, str):
+            self._allowance.text(len(value))
         try:
             key = self._key(given.form, value)
         except GosprlError as error:
@@ -183,6 +192,7 @@ class Taker:
     def _id_for(self, key: Hashable) -> int:
         found = self._id_of_key.setdefault(key, len(self._keys))
         if found == len(self._keys):
+            self._allowance.state()
             self._keys.append(key)
             if 2 * found + 1 >= len(self._states):
                 self._states = np.append(self._states, np.full(len(self._states), NONE))

@@ -24,6 +24,7 @@ from gosprl.mdp.tabular import TabularMDP
 BYTES = 100  # memory per byte, and for bit vectors per bit, while a file is read, at most
 SIZES = ("#states", "#choices", "#branches", "#choice-actions", "#branch-actions", "#players", "#observations")
 INDEX = 10_000_000  # bytes of index.json at most
+UNPACKED, UNPACKED_A_BYTE = 2**23, 64  # bytes of an archive once unpacked: at least, and for each byte of the file
 PADDING = 2**20  # bytes after the last member, which are zeros
 
 
@@ -104,10 +105,16 @@ def _checked_index(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"file: expected a file, but there is none at {str(path)!r:.200}")
     total, text = 0, b""
+    most = max(UNPACKED, UNPACKED_A_BYTE * path.stat().st_size)
     try:
         with tarfile.open(path, mode="r:*") as archive:
             for member in archive:
                 total += max(0, member.size)
+                if total > most:
+                    raise InputError(
+                        f"file: {path.name}: expected at most {most:,} bytes unpacked, {UNPACKED_A_BYTE} for each of "
+                        f"its own, got {total:,} or more; give the archive without compression"
+                    )
                 _checks.memory(f"file: {path.name}, {total} bytes unpacked,", BYTES * total, "take a smaller model")
                 if member.name == "index.json" and member.isfile() and member.size <= INDEX:
                     opened = archive.extractfile(member)

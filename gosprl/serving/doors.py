@@ -2,9 +2,14 @@
 
 One thread serves all clients, one line after the other. A client whose answers are not read is not listened to until
 they are, and is sent away after a while, so that nobody has to wait for it.
+
+Every local program reaches a port, also a browser on behalf of any web page: its requests begin with a line that is no
+JSON object, and what follows would be lines of the page's choice. So the first line decides whether a client is heard.
+Clients that say nothing are sent away after a while, too, and when there are many, the oldest makes room.
 """
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -17,13 +22,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from gosprl import _checks
 from gosprl.errors import InputError
 from gosprl.serving.server import Server
-from gosprl.systems.protocol import LONGEST, line_of
+from gosprl.systems.protocol import LONGEST, Violation, line_of, message_of
 
 PIECE = 1 << 16  # bytes of a read
 PATIENCE = 10.0  # seconds that a client may take to read an answer
-MOST_CLIENTS = 500  # at a time
+SPEAK = 10.0  # seconds in which a client must have said its first line
+MOST_CLIENTS = 500  # that have spoken, at a time
+MOST_SILENT = 100  # that have not
 ATOMIC = 4096  # bytes that a pipe with room takes without blocking
 MOST_PORT = 65535
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -85,11 +93,16 @@ class Client:
         Whether it will send no more, or asked to be let go.
     since
         When the answers began to wait that it has not read yet.
+    came
+        When it connected.
+    has_spoken
+        Whether its first line was a JSON object; a client on a pipe is believed.
     """
 
     def __init__(self, source: int, target: int, connection: socket.socket | None = None) -> None:
         self.source, self.target, self._connection = source, target, connection
         self.has_left, self.since = False, 0.0
+        self.came, self.has_spoken = time.monotonic(), connection is None
         self._lines: list[bytes] = []  # the next one last
         self._buffer = b""
         self._too_long = False  # whether the line that is coming was answered already: it is too long
@@ -124,6 +137,16 @@ class Client:
     def next_line(self) -> bytes | None:
         """Take out the first line that is not answered yet."""
         return self._lines.pop() if self._lines else None
+
+    def listen_first(self) -> bool:
+        """Judge the first line, if it is there; False if it is no JSON object."""
+        if not self.has_spoken and self._lines:
+            try:
+                message_of(self._lines[-1])
+            except Violation:
+                return False
+            self.has_spoken = True
+        return True
 
     def dismiss(self) -> None:
         """Hear nothing more of it; it may still read."""
@@ -178,7 +201,9 @@ def serve_pipe(server: Server, source: int = 0, target: int = 1) -> int:
         return ears.heard
 
 
-def serve_socket(server: Server, address: str, ready: Callable[[str], None] = lambda address: None) -> int:
+def serve_socket(
+    server: Server, address: str, ready: Callable[[str], None] = lambda address: None, speak: float = SPEAK
+) -> int:
     """Serve clients on a local socket, until all is done and they have left.
 
     Parameters
@@ -189,18 +214,21 @@ def serve_socket(server: Server, address: str, ready: Callable[[str], None] = la
         "127.0.0.1:PORT" (port 0: any that is free), or the path of a Unix socket, which only its owner may use.
     ready
         Called with the address, once clients can connect.
+    speak
+        Seconds in which a client must have said its first line; otherwise it is sent away.
 
     Returns
     -------
     The signal that ended it, 0 if everything was done.
     """
+    speak = _checks.positive("speak", speak)
     clients: dict[int, Client] = {}
     with _listening(address) as (listener, name), signals() as ears:
         listener.setblocking(False)
         ready(name)
         try:
             while clients or not server.done:
-                _serve(server, clients, ears, listener)
+                _serve(server, clients, ears, listener, speak)
         except Stopped:
             pass
         finally:
@@ -209,36 +237,53 @@ def serve_socket(server: Server, address: str, ready: Callable[[str], None] = la
         return ears.heard
 
 
-def _serve(server: Server, clients: dict[int, Client], ears: Signals, listener: socket.socket | None = None) -> None:
+def _serve(
+    server: Server,
+    clients: dict[int, Client],
+    ears: Signals,
+    listener: socket.socket | None = None,
+    speak: float = SPEAK,
+) -> None:
     """Wait until something comes, or can be sent, and answer; clients that left are taken out."""
     waited = select.poll()
     for client in clients.values():
         waited.register(*((client.target, select.POLLOUT) if client.is_behind else (client.source, select.POLLIN)))
     if listener is not None:
         waited.register(listener, select.POLLIN)
-    behind = [client.since for client in clients.values() if client.is_behind]
-    seconds = None if not behind else max(0.0, min(behind) + PATIENCE - time.monotonic())
+    ends = [end for client in clients.values() if (end := _end_of_patience(client, speak)) is not None]
+    seconds = None if not ends else max(0.0, min(ends) - time.monotonic())
     with ears.waiting():
         events = waited.poll(None if seconds is None else 1000 * seconds + 1)
     ready = {descriptor for descriptor, _ in events}
-    for number, client in list(clients.items()):
-        if not _attend(server, client, ready):
-            del clients[number]
-            server.leave(client)
-            client.close()
+    for client in list(clients.values()):
+        if not _attend(server, client, ready, speak):
+            _part(server, clients, client)
     if listener is not None and listener.fileno() in ready:
-        _welcome(listener, clients)
+        _welcome(server, listener, clients)
 
 
-def _attend(server: Server, client: Client, ready: set[int]) -> bool:
-    """Answer what a client has sent; False if it has left, or does not read its answers."""
+def _end_of_patience(client: Client, speak: float) -> float | None:
+    """Return when a client is sent away if nothing comes from it; None: never."""
+    if client.is_behind:
+        return client.since + PATIENCE
+    return None if client.has_spoken else client.came + speak
+
+
+def _attend(server: Server, client: Client, ready: set[int], speak: float) -> bool:
+    """Answer what a client has sent; False if it has left, does not read its answers, or is none of ours."""
+    end = _end_of_patience(client, speak)
     if client.is_behind:
         if client.target not in ready:
-            return time.monotonic() - client.since < PATIENCE
+            return end is None or time.monotonic() < end
         if not client.send_rest():
             return False
     elif client.source in ready:
         client.receive()
+    if not client.listen_first():
+        client.send({"error": "the first line is no JSON object; docs/protocol.md says what a client sends"})
+        return False
+    if not client.has_spoken and end is not None and time.monotonic() >= end:
+        return False
     while not client.is_behind and (line := client.next_line()) is not None:
         answer = server.answer(line, client)
         if "closed" in answer:
@@ -248,17 +293,27 @@ def _attend(server: Server, client: Client, ready: set[int]) -> bool:
     return client.is_behind or not client.has_left
 
 
-def _welcome(listener: socket.socket, clients: dict[int, Client]) -> None:
-    """Take in a client that wants to connect."""
+def _part(server: Server, clients: dict[int, Client], client: Client) -> None:
+    """Let a client go."""
+    del clients[client.source]
+    server.leave(client)
+    client.close()
+
+
+def _welcome(server: Server, listener: socket.socket, clients: dict[int, Client]) -> None:
+    """Take in a client that wants to connect; where many say nothing, the oldest of them makes room."""
     with contextlib.suppress(OSError):
         connection, _ = listener.accept()
         connection.setblocking(False)
         client = Client(connection.fileno(), connection.fileno(), connection)
-        if len(clients) < MOST_CLIENTS:
-            clients[client.source] = client
-        else:
+        silent = [other for other in clients.values() if not other.has_spoken]
+        if len(clients) - len(silent) >= MOST_CLIENTS:
             client.send({"error": f"{MOST_CLIENTS} clients are being served, no more at a time; try again later"})
             client.close()
+            return
+        if len(silent) >= MOST_SILENT:
+            _part(server, clients, silent[0])  # they are in the order in which they came
+        clients[client.source] = client
 
 
 @contextlib.contextmanager
@@ -275,10 +330,20 @@ def _listening(address: str) -> Iterator[tuple[socket.socket, str]]:
         )
     path = Path(address)
     with _unix(path) as listener:
+        own = _identity(path)
         try:
             yield listener, str(path)
         finally:
-            path.unlink(missing_ok=True)
+            if _identity(path) == own:  # another server may have replaced it
+                path.unlink(missing_ok=True)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _tcp(host: str, port: int) -> socket.socket:
@@ -296,18 +361,30 @@ def _unix(path: Path) -> socket.socket:
     """Listen on a path. A socket that nobody listens on any more is replaced; nothing else is."""
     listener = socket.socket(socket.AF_UNIX)
     try:
-        if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _is_served(path):
-            path.unlink()
-        before = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-        finally:
-            os.umask(before)
-        listener.listen()
+        with _alone_in(path.parent):  # two that begin at once would each find that nobody listens yet
+            if path.exists() and stat.S_ISSOCK(path.stat().st_mode) and not _is_served(path):
+                path.unlink()
+            before = os.umask(0o177)
+            try:
+                listener.bind(str(path))
+            finally:
+                os.umask(before)
+            listener.listen()
     except OSError as error:
         listener.close()
         raise InputError(f"socket: {path} cannot be listened on: {error}; give another path") from None
     return listener
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other servers from looking for sockets in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _is_served(path: Path) -> bool:

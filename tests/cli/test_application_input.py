@@ -92,6 +92,14 @@ def test_bad_rewards_exit_with_2(tmp_path, no_walk, verb, rewards, message):
     assert re.search(message, refused(verb, *RIVER3, *REWARDED[verb], "--rewards", tmp_path / "r.npy"))
 
 
+def test_an_array_that_claims_more_than_its_file_has(tmp_path, no_walk):
+    with (tmp_path / "r.npy").open("wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (2**40, 2)}
+        np.lib.format.write_array_header_1_0(file, header)
+    message = refused("estimate-rewards", *RIVER3, *REWARDED["estimate-rewards"], "--rewards", tmp_path / "r.npy")
+    assert "is not an array that NumPy can read: mmap length is greater than file" in message
+
+
 @pytest.mark.parametrize(
     ("means", "low", "high"),
     [([2.0, 2.0, 2.0], 0, 2), ([-3.0, -3.0, -3.0], -3, 0), ([-1.0, 0.0, 3.0], -1, 3)],

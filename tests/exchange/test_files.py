@@ -57,7 +57,7 @@ def test_row_groups_are_not_held(tmp_path):
     numbers = np.random.default_rng(0).random(10**6)
     pq.write_table(pa.table({"x": numbers}), tmp_path / "x.parquet", row_group_size=len(numbers), use_dictionary=False)
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    for part in parquet_parts(tmp_path / "x.parquet", 4096):
+    for part in parquet_parts(tmp_path / "x.parquet", 4096, "data"):
         rows += part.num_rows
         most = max(most, pa.total_allocated_bytes() - before)
     assert rows == len(numbers)

@@ -135,6 +135,19 @@ def test_damaged_bytes_are_refused_or_read(tmp_path):
             TabularMDP.from_umb(tmp_path / "x.umb")
 
 
+def test_an_archive_that_unpacks_to_far_more_than_it_has(tmp_path):
+    """64 MiB of zeros in 64 KiB: reading them takes a hundred times as much, whatever the machine has."""
+    decorated(0).to_umb(tmp_path / "good.umb")
+    with tarfile.open(tmp_path / "good.umb") as old, tarfile.open(tmp_path / "x.umb", "w:gz") as new:
+        for member in old:
+            new.addfile(member, old.extractfile(member))
+        zeros = tarfile.TarInfo("annotations/zeros.bin")
+        zeros.size = 2**26
+        new.addfile(zeros, io.BytesIO(bytes(2**26)))
+    with pytest.raises(InputError, match=r"x\.umb: expected at most 8,388,608 bytes unpacked, 64 for each of its own"):
+        TabularMDP.from_umb(tmp_path / "x.umb")
+
+
 def test_an_archive_that_claims_more_than_the_memory(tmp_path):
     info = tarfile.TarInfo("index.json")
     info.size = 10**15

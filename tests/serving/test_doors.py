@@ -124,9 +124,70 @@ def test_no_more_clients_than_can_be_served(served, monkeypatch):
         assert "action" in first.call(type="ask", observation=0)
 
 
+def test_web_pages_are_not_heard(served):
+    """A browser sends what a page wants, but not before the lines of a request."""
+    told, address, _ = served
+    lines = b'{"type": "ask", "observation": 0}\n{"type": "tell", "observation": 1}\n'
+    for request in (
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\nContent-Length: 70\r\n\r\n" + lines,
+        b"\n" + lines,
+        b"[1]\n" + lines,
+        b"\x16\x03\x01\n" + lines,
+        b"x" * 1_100_000 + b"\n" + lines,
+    ):
+        with Caller(address) as page:
+            with contextlib.suppress(ConnectionError):  # it is left before it has said all
+                page.send(request)
+            with contextlib.suppress(ConnectionError):
+                assert "no JSON object" in page.receive()["error"]
+                assert page.file.read() == b""
+    assert told.result().steps == 0
+    with Caller(address) as client:
+        assert "action" in client.call(type="ask", observation=0)
+
+
+def test_clients_that_say_nothing_are_sent_away(tmp_path):
+    """Each reads until the server closes; one that spoke stays."""
+    told, address = server(), []
+    ready = threading.Event()
+    thread = threading.Thread(
+        daemon=True,
+        target=serve_socket,
+        args=(told, "127.0.0.1:0", lambda name: (address.append(name), ready.set()), 0.2),
+    )
+    thread.start()
+    assert ready.wait(60)
+    with Caller(address[0]) as speaker, Caller(address[0]) as half, Caller(address[0]) as silent:
+        assert "action" in speaker.call(type="ask", observation=0)
+        half.send(b'{"type": "ask"')
+        assert half.file.read() == b""
+        assert silent.file.read() == b""
+        assert speaker.call(type="tell", observation=1)["ok"]
+        walk(speaker, state=1)
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_silent_clients_lock_nobody_out(served, monkeypatch):
+    """The oldest of those that say nothing makes room; those that have spoken do not count."""
+    monkeypatch.setattr("gosprl.serving.doors.MOST_SILENT", 5)
+    monkeypatch.setattr("gosprl.serving.doors.MOST_CLIENTS", 7)
+    _, address, _ = served
+    with contextlib.ExitStack() as stack:
+        speaker = stack.enter_context(Caller(address))
+        assert "action" in speaker.call(type="ask", observation=0, walker="a")
+        silent = [stack.enter_context(Caller(address)) for _ in range(20)]
+        assert [caller.file.read() for caller in silent[:14]] == [b""] * 14
+        other = stack.enter_context(Caller(address))
+        assert "action" in other.call(type="ask", observation=0, walker="b")
+        assert silent[-1].call(type="result")["steps"] == 0
+        assert speaker.call(type="tell", observation=1, walker="a")["ok"]
+
+
 def test_a_line_that_never_ends(served):
     _, address, _ = served
     with Caller(address) as client:
+        assert client.call(type="result")["steps"] == 0
         client.send(b"x" * 1_100_000)
         assert "at most 1,000,000 bytes" in client.receive()["error"]
         client.send(b"x" * 3_000_000 + b"\n")  # the rest of it is not another one
@@ -158,6 +219,7 @@ def test_a_path_is_for_its_owner_only_and_goes_with_the_server(tmp_path):
     assert seen == [0o600]
     with pytest.raises(InputError, match=r"socket: .*door cannot be listened on"):
         serve_socket(server(), str(path))
+    assert stat.S_ISSOCK(path.stat().st_mode)  # one that is refused takes nothing with it
     with Caller(str(path)) as client:
         walk(client)
     thread.join(10)
@@ -172,6 +234,24 @@ def test_a_socket_that_nobody_listens_on_is_replaced(tmp_path):
     assert told.done  # nothing is needed
     assert serve_socket(told, str(path)) == 0
     assert not path.exists()
+
+
+def test_the_socket_of_another_server_stays(tmp_path):
+    """The first server's socket is gone, and another server listens there when the first one ends."""
+    path, told = tmp_path / "door", server()
+    ready = threading.Event()
+    thread = threading.Thread(daemon=True, target=serve_socket, args=(told, str(path), lambda name: ready.set()))
+    thread.start()
+    assert ready.wait(60)
+    with Caller(str(path)) as client:
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+            walk(client)
+            client.call(type="close")
+            thread.join(60)
+            assert not thread.is_alive()
+            assert path.exists()
 
 
 def test_a_file_is_not_replaced(tmp_path):

@@ -27,11 +27,14 @@ class Incoming(ABC):
         What it is, in a word.
     has_order
         Whether it proves the order in which it was collected: only a run does.
+    size
+        The bytes of a file, which bound the observations that are taken from it; None: the source is none.
     """
 
     name: str
     kind: str
     has_order = False
+    size: int | None = None
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:

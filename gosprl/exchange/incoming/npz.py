@@ -1,5 +1,6 @@
 """Files of arrays, as `numpy.savez` and `gosprl export` write them."""
 
+import math
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from gosprl.errors import InputError
-from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of, of_model
+from gosprl.exchange.columns import NUMBER, TEXT, Batch, Values, batch_of, of_model, roles
+from gosprl.exchange.decoding import check_texts
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
-from gosprl.exchange.npy import DAMAGED, read_header, read_rows
+from gosprl.exchange.npy import DAMAGED, read_header, read_rows, read_texts, rows_in_budget
 from gosprl.exchange.npz import metadata_of
 
 MOST_TEXT = 2**30  # bytes of the observations in an npz file
@@ -25,7 +27,7 @@ class Npz(Incoming):
     kind = "npz"
 
     def __init__(self, path: Path) -> None:
-        self.name, self._path = str(path), path
+        self.name, self._path, self.size = str(path), path, path.stat().st_size
 
     def digest(self) -> str:
         """Return the SHA-256 of the file."""
@@ -56,6 +58,7 @@ class Npz(Incoming):
         if "state" in members:  # as `gosprl export` writes it, with the model beside the transitions
             members = {name: info for name, info in members.items() if name not in BESIDE and name[:6] != "model_"}
         texts = self._texts(archive, members.pop("observations")) if "observations" in members else None
+        roles(members, self.name)
         files = {name: archive.open(info) for name, info in members.items()}
         headers = {name: self._header(name, file, members[name].file_size) for name, file in files.items()}
         batch_of({name: np.empty((0, *shape), dtype) for name, (_, shape, dtype) in headers.items()}, self.name, 0)
@@ -63,8 +66,10 @@ class Npz(Incoming):
         if len(set(lengths.values())) > 1:
             raise InputError(f"data: {self.name}: expected arrays of one length, got {lengths}")
         total = next(iter(lengths.values()))
-        for first in range(0, total, base.ROWS):
-            n = min(base.ROWS, total - first)
+        row_bytes = sum(dtype.itemsize * math.prod(shape) for _, shape, dtype in headers.values())
+        most = rows_in_budget(row_bytes, base.ROWS)
+        for first in range(0, total, most):
+            n = min(most, total - first)
             part = {name: read_rows(files[name], n, *headers[name][1:]) for name in files}
             batch = batch_of(part, self.name, first)
             yield batch if texts is None else self._named(batch, texts)
@@ -77,7 +82,8 @@ class Npz(Incoming):
             length, shape, dtype = self._header("observations", file, info.file_size)
             if shape or dtype.kind != "U":
                 raise InputError(f"data: {self.name}, column observations: expected texts [N], got {dtype}")
-            return [str(text) for text in read_rows(file, length, shape, dtype).tolist()]
+            place, size = f"data: {self.name}, column observations", self._path.stat().st_size
+            return read_texts(file, length, dtype, lambda characters: check_texts(place, characters, size))
 
     def _named(self, batch: Batch, texts: list[str]) -> Batch:
         """Return a batch whose states are called by their observations."""

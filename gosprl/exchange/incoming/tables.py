@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gosprl.errors import InputError
-from gosprl.exchange.columns import FLAGS, Batch, batch_of
+from gosprl.exchange.columns import FLAGS, Batch, batch_of, roles
 from gosprl.exchange.csv_files import csv_parts, header
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, digest_of_file, short
@@ -57,7 +57,7 @@ class Parquet(Tables):
     kind = "parquet"
 
     def __init__(self, path: Path) -> None:
-        self.name, self._path = str(path), path
+        self.name, self._path, self.size = str(path), path, path.stat().st_size
 
     def digest(self) -> str:
         """Return the SHA-256 of the file."""
@@ -76,7 +76,7 @@ class Parquet(Tables):
         with opened(self._path) as file:
             if file.metadata.num_rows == 0:
                 batch_of({name: pa.nulls(0) for name in file.schema_arrow.names}, self.name, 0)
-        yield from parquet_parts(self._path, base.ROWS)
+        yield from parquet_parts(self._path, base.ROWS, "data", lambda names: roles(names, self.name))
 
 
 class Csv(Tables):
@@ -85,7 +85,7 @@ class Csv(Tables):
     kind = "csv"
 
     def __init__(self, path: Path) -> None:
-        self.name, self._path = str(path), path
+        self.name, self._path, self.size = str(path), path, path.stat().st_size
 
     def digest(self) -> str:
         """Return the SHA-256 of the file."""
@@ -96,7 +96,7 @@ class Csv(Tables):
         types |= dict.fromkeys(("state", "next_state", "count", "order", "walker"), pa.int64())
         types |= {"reward": pa.float64(), **dict.fromkeys(FLAGS, pa.bool_())}
         empty = True
-        for part in csv_parts(self._path, types, "data"):
+        for part in csv_parts(self._path, types, "data", lambda names: roles(names, self.name)):
             empty = empty and part.num_rows == 0
             yield part
         if empty:
