@@ -58,7 +58,7 @@ def test_any_key_a_lambda_and_outcomes_that_end_episodes(cluster):
 
 def test_losses_and_replacements(cluster):
     with opened(RayActors(systems.Faulty, 1, entropy=0)) as talk:
-        assert talk.order(talk.joined(), systems.RAISE) == Lost(0, "ZeroDivisionError: division by zero")
+        assert talk.order(talk.joined(), systems.RAISE)[:2] == (0, "ZeroDivisionError: division by zero")
         assert talk.joined() == 1
         lost = talk.order(1, systems.KILL)
         assert (lost.walker, lost.why[:19]) == (1, "its actor is gone: ")

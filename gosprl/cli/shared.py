@@ -324,6 +324,7 @@ def summary(env: str, result: gosprl.Result) -> Table:
             ("plans", f"{result.attempts:,}"),
             ("resets", f"{result.resets:,}" if result.resets else ""),
             ("crashes", f"{result.crashes:,}" if result.crashes else ""),
+            ("lost", result.losses),
             ("guarantee", str(result.guarantee)),
             ("unseen", result.hidden if result.of_discovered else ""),
             ("limit", result.closeness),
@@ -346,7 +347,8 @@ def outcome(env: str, result: gosprl.Result) -> dict[str, Any]:
         "crashes",
         "unseen",
     )
-    return {"env": env, **{key: getattr(result, key) for key in keys}, "guarantee": str(result.guarantee)}
+    lost = {} if result.fleet is None else {"lost": result.fleet["lost"]}
+    return {"env": env, **{key: getattr(result, key) for key in keys}, **lost, "guarantee": str(result.guarantee)}
 
 
 def print_json(output: dict[str, Any]) -> None:

@@ -339,6 +339,10 @@ class Collector(AskTell):
         """Return how many `walkers` of a fleet there were, and how many samples were `lost`; None for one walker."""
         return None
 
+    def last_trouble(self) -> str:
+        """Return why the last walker of a fleet that had an order was lost; "" if none was."""
+        return ""
+
     def stop_reason(self) -> str:
         """Why the last run stopped, "running" before it did."""
         return self._why(False) if self._finished and self._stop != "failed" else self._stop or "running"

@@ -65,6 +65,7 @@ class Result:
     _surplus_had: NDArray[np.int64] | None = field(repr=False)  # [S] of what the run began with; None: nothing
     fleet: Mapping[str, int] | None = None  # `walkers` and `lost` samples; None: there was one walker
     quits: int = 0  # resets that were chosen, `resets="anytime"`
+    trouble: str = field(default="", repr=False)  # why the last walker was lost, with the traceback if there is one
 
     @property
     def limit(self) -> float | None:
@@ -165,6 +166,14 @@ class Result:
         _, _, s_next, count = self.model.transitions()
         return int(count[s_next == crash].sum())
 
+    @property
+    def losses(self) -> str:
+        """How many samples of a fleet were lost, and why the last one was, in words; "" if none was."""
+        if self.fleet is None or not self.fleet["lost"]:
+            return ""
+        why = self.trouble.partition("\n")[0]
+        return f"{self.fleet['lost']:,} samples" + (f"; the last walker: {why}" if why else "")
+
     def named(self, state: int) -> str:
         """Return a state as a message names it, by its observation; -1 and -2 as in `unmet`."""
         if state == UNDISCOVERED:
@@ -206,6 +215,7 @@ class Result:
             ("guarantee", str(self.guarantee)),
             *([("unseen", self.hidden)] if self.of_discovered else []),
             *([("crashes", f"{self.crashes:,}")] if self.crashes else []),
+            *([("lost", self.losses)] if self.losses else []),
             ("strategy", self.strategy),
             ("seed", repr(self.seed)),
         ]
@@ -223,9 +233,11 @@ class Result:
     def __repr__(self) -> str:
         shown = dict(self.lines())
         wrapped = textwrap.fill(self.strategy, WIDTH, subsequent_indent=" " * 13, break_long_words=False)
-        return "Result\n" + "\n".join(
+        text = "Result\n" + "\n".join(
             f"  {name:<10} {value}" for name, value in (shown | {"strategy": wrapped}).items()
         )
+        trace = self.trouble.partition("\n")[2]
+        return f"{text}\n{textwrap.indent(trace, ' ' * 13)}" if trace else text
 
     def _repr_html_(self) -> str:
         from gosprl.report.notebook import titled
@@ -279,7 +291,11 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         _is_fixed=need.requirement.is_fixed,
         _surplus_had=_placed(collector.surplus_had, kept, model.rows.num_states),
         fleet=collector.fleet_facts(),
+<<<<<<< HEAD
         quits=record.quits,
+=======
+        trouble=collector.last_trouble(),
+>>>>>>> 5a51a88 (A bug in a system is heard of in a fleet, and no pair is tried for ever)
     )
 
 

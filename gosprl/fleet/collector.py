@@ -27,6 +27,7 @@ from gosprl.collecting.requirements import Requirement
 from gosprl.collecting.sharing import Sharing, assume, of_several
 from gosprl.collecting.streams import begun_digest
 from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.fleet.failures import Failures
 from gosprl.fleet.journal import FleetJournal
 from gosprl.fleet.lateness import Lateness
 from gosprl.fleet.orders import (
@@ -138,6 +139,7 @@ class FleetCollector(Collector):
         self._early: dict[int, Report] = {}  # reports that are not read yet, by order
         self._read = 0  # the first order whose report is waited for, in the order of issue
         self._gathered: dict[int, Joined] = {}  # walkers that wait for the others before the first order
+        self.failures = Failures(self.record)
         self._given_up: set[int] = set()  # later orders whose reports nobody waits for
 
     def _new_record(
@@ -152,6 +154,10 @@ class FleetCollector(Collector):
     def fleet_facts(self) -> dict[str, int]:
         """Return how many walkers there were, and how many samples were given up in time, even if they came later."""
         return {"walkers": self.joined, "lost": self.record.lost}
+
+    def last_trouble(self) -> str:
+        """Return why the last walker with an order was lost, and the traceback below it; "" if none was."""
+        return self.failures.last
 
     @locked
     def walk(self, system: Any = None, max_steps: int | None = None, progress: Any = None) -> None:
@@ -190,6 +196,7 @@ class FleetCollector(Collector):
                 f"{self._lease}; use processes, workers=8"
             )
         record, journal = self.record, self._journal
+        self.failures = Failures(record)
         self._look_at(system)
         last = record.steps + record.quits + min(budget, UNLIMITED - record.steps - record.quits)
         with Progress(progress, self) as report, interrupts_heard(self._shared):
@@ -278,6 +285,7 @@ class FleetCollector(Collector):
         events = executor.receive(None if until == math.inf else max(0.0, until - now))
         for event in self._in_order(events, executor):
             self._take(event, executor, last)
+            self.failures.check()
         if until <= now:  # all that walkers said until then has been read
             self._take_overdue(executor, now, last)
         if self._shared.interrupted and not self._stopped:
@@ -356,6 +364,7 @@ class FleetCollector(Collector):
             engine.components = self._shared.components
             self.walks[event.walker] = self._idle[event.walker] = Walk(event.walker, engine)
         elif isinstance(event, Lost):
+            self._note_failure(event)
             self._lose(event.walker)
         elif isinstance(event, Late):
             self._give_up_late(self.walks[event.walker])
@@ -364,6 +373,11 @@ class FleetCollector(Collector):
             self._killed = event.killed
             if journal is not None:
                 journal.stopped()
+
+    def _note_failure(self, event: Lost) -> None:
+        walk = self.walks.get(event.walker)
+        if walk is not None and walk.order is not None:
+            self.failures.note(event, -1 if walk.sample is None else walk.sample.row)
 
     def _lose(self, walker: int) -> None:
         """Go on without a walker; the sample that it worked on is given up."""

@@ -154,13 +154,13 @@ class Crew(Executor, Generic[M]):
             raise error
         self._replace(member, str(error))
 
-    def _lose(self, member: M, why: str, way_out: str = "") -> None:
+    def _lose(self, member: M, why: str, way_out: str = "", trace: str = "") -> None:
         """End a walker, tell the learner, and start another one in its place."""
         if not member.joined and not self._ever_joined:
             raise could_not_begin(why + way_out)
         if member.joined:
-            self._events.append(Lost(member.number, why))
-        self._replace(member, why)
+            self._events.append(Lost(member.number, why, trace))
+        self._replace(member, f"{why}\n{trace}".rstrip())
 
     def _replace(self, member: M, why: str) -> None:
         self._remove(member)

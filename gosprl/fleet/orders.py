@@ -62,6 +62,7 @@ class Lost(NamedTuple):
 
     walker: int
     why: str
+    trace: str = ""  # the traceback, if the system raised an exception
 
 
 class Joined(NamedTuple):

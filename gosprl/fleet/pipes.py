@@ -24,7 +24,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.fleet import wire, worker
 from gosprl.fleet.crew import NONE, STARTING, Crew, Member, could_not_begin
 from gosprl.fleet.orders import Order, Report, next_of_lease
-from gosprl.fleet.walking import LONGEST_REASON, Facts
+from gosprl.fleet.walking import Facts
 
 PIECE = 1 << 16  # bytes of a read
 GRACE = 1.0  # seconds to end in after SIGTERM
@@ -201,7 +201,8 @@ class Processes(Crew[Child]):
                 raise ValueError("it wrote more than it was asked")
             self._greet(member, kind, content)
         elif kind == wire.FAILED:
-            self._lose(member, wire.text_of_bytes(content)[:LONGEST_REASON])
+            why, trace = wire.failure_of(content)
+            self._lose(member, why, trace=trace)
         else:
             self._read_report(member, kind, data, content)
 

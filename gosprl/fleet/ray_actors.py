@@ -46,7 +46,7 @@ class ActorWalker:
         try:
             return wire.packed_report(self._walker.answer(Order(number, self._number, action)))
         except Exception as error:  # of the system, whose state is not known any more
-            return wire.packed(wire.FAILED, reason(error).encode())
+            return wire.packed_failure(error)
 
 
 class Actor(Member):
@@ -199,7 +199,8 @@ class RayActors(Crew[Actor]):
         if not member.joined:
             self._greet(member, kind, wire.object_of(content))
         elif kind == wire.FAILED:
-            self._lose(member, wire.text_of_bytes(content))
+            why, trace = wire.failure_of(content)
+            self._lose(member, why, trace=trace)
         else:
             assert self._facts is not None
             if kind == wire.PLAIN and len(data) == wire.PLAIN_SIZE:

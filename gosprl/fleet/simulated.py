@@ -18,7 +18,7 @@ from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order, Report
 from gosprl.fleet.slots import IN_A_ROW
 from gosprl.fleet.tables import Table, TableWalker
-from gosprl.fleet.walking import Walker, make, reason, stream
+from gosprl.fleet.walking import Walker, make, reason, stream, trace_of
 from gosprl.mdp.tabular import TabularMDP
 
 DIE, HANG, TWICE = "die", "hang", "twice"
@@ -119,7 +119,7 @@ class Simulated(Executor):
         try:
             report = self._walkers[order.walker].answer(order)
         except Exception as error:  # of the system
-            self._put(self._clock, Lost(order.walker, reason(error)))
+            self._put(self._clock, Lost(order.walker, reason(error), trace_of(error)))
             return
         if order.action == RESET:
             self._put(self._clock + self._reset_duration, report)
@@ -174,7 +174,7 @@ class Simulated(Executor):
         if event is None:
             return self._join()
         if isinstance(event, Lost):
-            self._last_reason = event.why
+            self._last_reason = f"{event.why}\n{event.trace}".rstrip()
             self._remove(event.walker)
         elif isinstance(event, Report):
             self._reported.add(event.walker)

@@ -15,10 +15,10 @@ from gosprl.collecting.streams import Entropy
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.crew import NONE, STARTING, Crew, Member, could_not_begin
 from gosprl.fleet.orders import Order, Report
-from gosprl.fleet.walking import Facts, Walker, describe, make, reason
+from gosprl.fleet.walking import Facts, Walker, describe, make, reason, trace_of
 
 Orders = queue.SimpleQueue[Order | None]  # None: end
-Said = tuple["Hand", Report | Facts | Exception]
+Said = tuple["Hand", Report | Facts | BaseException]
 
 
 class Hand(Member):
@@ -85,7 +85,7 @@ class Threads(Crew[Hand]):
         except queue.Empty:
             pass
 
-    def _hear(self, member: Hand, said: Report | Facts | Exception) -> None:
+    def _hear(self, member: Hand, said: Report | Facts | BaseException) -> None:
         if member.number not in self._members:  # dismissed
             return
         if isinstance(said, Report):
@@ -94,7 +94,7 @@ class Threads(Crew[Hand]):
         elif isinstance(said, dict):
             self._join(member, said)
         elif member.joined:
-            self._lose(member, reason(said))
+            self._lose(member, reason(said), trace=trace_of(said))
         else:
             kind = InputError if isinstance(said, InputError) else GosprlError
             self._refuse(member, could_not_begin(reason(said), kind))
@@ -110,10 +110,10 @@ class Threads(Crew[Hand]):
             self._said.put((member, facts))
             while (order := member.orders.get()) is not None:
                 self._said.put((member, walker.answer(order)))
-        except Exception as error:  # of the system, whose state is not known any more
-            self._said.put((member, error))
         except SystemExit as error:
             self._said.put((member, GosprlError(f"it called sys.exit({error.code!r:.40})")))
+        except BaseException as error:  # of the system, whose state is not known any more; nobody else hears of it
+            self._said.put((member, error))
         finally:
             if walker is not None:
                 walker.close()

@@ -30,7 +30,7 @@ from gosprl.collecting.streams import Entropy, entropy_of
 from gosprl.errors import GosprlError, InputError
 from gosprl.fleet.lanes import Lane, Place, info_of
 from gosprl.fleet.orders import RESET, Event, Executor, Joined, Lost, Order
-from gosprl.fleet.walking import Facts, Walker, check_same, describe, reason, stream
+from gosprl.fleet.walking import Facts, Walker, check_same, describe, reason, stream, trace_of
 from gosprl.systems import as_system
 from gosprl.systems.offers import Actions
 
@@ -167,7 +167,7 @@ class Vector(Executor):
         try:
             places = self._places(*self._env.reset(options={"reset_mask": mask}))
         except Exception as error:  # of an environment
-            self._lose_all(reason(error))
+            self._lose_all(error)
             return
         for lane, place, is_reset in zip(self._lanes, places, mask, strict=True):
             if is_reset:
@@ -183,7 +183,7 @@ class Vector(Executor):
             batch = concatenate(space, values, create_empty_array(space, self.workers))  # type: ignore[arg-type]
             observations, rewards, terminated, truncated, infos = self._env.step(batch)
         except Exception as error:  # of an environment: nobody knows which have stepped
-            self._lose_all(reason(error))
+            self._lose_all(error)
             return
         places = self._places(observations, infos)
         for i, (lane, place) in enumerate(zip(self._lanes, places, strict=True)):
@@ -218,7 +218,7 @@ class Vector(Executor):
         try:
             self._events.append(lane.walker.answer(order))
         except Exception as error:  # the environment broke the rules of systems
-            self._events.append(Lost(lane.number, reason(error)))
+            self._events.append(Lost(lane.number, reason(error), trace_of(error)))
             self._renumber(lane)
 
     def _value(self, lane: Lane) -> Any:
@@ -236,10 +236,11 @@ class Vector(Executor):
         each = iterate(self._env.observation_space, observations)
         return [(observation, info_of(infos, i)) for i, observation in enumerate(each)]
 
-    def _lose_all(self, why: str) -> None:
-        self._events.extend(Lost(lane.number, why) for lane in self._lanes)
+    def _lose_all(self, error: Exception) -> None:
+        why, trace = reason(error), trace_of(error)
+        self._events.extend(Lost(lane.number, why, trace) for lane in self._lanes)
         self._by_number.clear()
-        self._over = why
+        self._over = f"{why}\n{trace}"
 
 
 def _mode(env: Any) -> AutoresetMode:

@@ -10,6 +10,7 @@ itself. A fleet of one walker therefore sees the same system, number by number.
 import contextlib
 import hashlib
 import math
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from gosprl.model.states import CRASH
 from gosprl.systems import System, as_system
 
 LONGEST_REASON = 300  # characters
+LONGEST_TRACE, FRAMES = 4_000, 8  # characters of a traceback, and its last calls
 LISTED = 100  # action values up to which a description lists them
 SHOWN_VALUES = 20  # actions that an error lists
 Facts = dict[str, Any]
@@ -165,6 +167,17 @@ def reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     name = type(error).__name__
     return f"{name}: {text}"[:LONGEST_REASON] if text else name
+
+
+def trace_of(error: BaseException) -> str:
+    """Return the last part of the traceback of an exception, on several lines."""
+    return printable_lines("".join(traceback.format_exception(error, limit=-FRAMES)))
+
+
+def printable_lines(text: str) -> str:
+    """Return the end of a text of several lines, without characters that would control a terminal."""
+    lines = ("".join(c if c.isprintable() else "?" for c in line) for line in text.splitlines())
+    return "\n".join(lines)[-LONGEST_TRACE:]
 
 
 def failed(what: str, error: BaseException) -> GosprlError:

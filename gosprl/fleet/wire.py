@@ -9,7 +9,7 @@ is a `ValueError` with the reason in words.
     REFUSED   JSON: why it could not begin; the first message
     PLAIN     number, key, reward and flags of a report whose key is an int and that offers all actions
     REPORT    JSON: any other report
-    FAILED    text: what the system raised; the last message
+    FAILED    text: what the system raised, and below it the traceback; the last message
 """
 
 import json
@@ -19,6 +19,7 @@ from typing import Any
 
 from gosprl.errors import InputError
 from gosprl.fleet.orders import Order, Report
+from gosprl.fleet.walking import LONGEST_REASON, printable_lines, reason, trace_of
 from gosprl.model.states import CRASH
 from gosprl.runs.files import no_constant
 from gosprl.runs.keys import key_of, text_of
@@ -132,6 +133,17 @@ def object_of(content: bytes) -> dict[str, Any]:
     if type(value) is not dict:
         raise ValueError(f"expected a JSON object, got {value!r:.40}")
     return value
+
+
+def packed_failure(error: BaseException) -> bytes:
+    """Return the message for what a system raised."""
+    return packed(FAILED, f"{reason(error)}\n{trace_of(error)}".encode(errors="replace"))
+
+
+def failure_of(content: bytes) -> tuple[str, str]:
+    """Return (why a walker is gone, the traceback) as a walker wrote it."""
+    why, _, trace = content.partition(b"\n")
+    return text_of_bytes(why)[:LONGEST_REASON], printable_lines(trace.decode(errors="replace"))
 
 
 def text_of_bytes(content: bytes) -> str:

@@ -95,7 +95,7 @@ def _walk(line: socket.socket, walker: Walker, number: int) -> None:
             report = walker.answer(order)
             message = wire.packed_report(report)
         except Exception as error:  # of the system, whose state is not known any more
-            line.sendall(wire.packed(wire.FAILED, reason(error).encode()))
+            line.sendall(wire.packed_failure(error))
             return
         line.sendall(message)
         order = next_of_lease(order, report) or _next_order(line, number)

@@ -78,7 +78,7 @@ def test_outcomes_that_end_an_episode(kind):
 )
 def test_an_exception_in_a_step_loses_the_walker_which_is_replaced(kind, action, why):
     with opened(kind(systems.Faulty, 1, entropy=0)) as talk:
-        assert talk.order(talk.joined(), action) == Lost(0, why)
+        assert talk.order(talk.joined(), action)[:2] == Lost(0, why)[:2]
         assert talk.joined() == 1
         assert isinstance(talk.order(1, systems.OK), Report)
 
@@ -103,8 +103,8 @@ def test_a_place_is_given_up_after_replacements_without_a_report(kind):
     with opened(kind(systems.Faulty, 1, entropy=0)) as talk:
         for walker in range(4):
             assert talk.event() == Joined(walker)
-            assert talk.order(walker, systems.RAISE) == Lost(walker, "ZeroDivisionError: division by zero")
-        with pytest.raises(GosprlError, match=r"^no walker is left; .* ZeroDivisionError: division by zero$"):
+            assert talk.order(walker, systems.RAISE)[:2] == (walker, "ZeroDivisionError: division by zero")
+        with pytest.raises(GosprlError, match=r"^no walker is left; .* ZeroDivisionError: division by zero\nTraceback"):
             talk.event()
 
 

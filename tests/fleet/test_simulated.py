@@ -149,7 +149,9 @@ def test_an_exception_in_a_system_loses_the_walker():
     executor = opened(lambda: Broken(river()), 1, restart=None, entropy=0)
     joined(executor)
     executor.send(Order(1, 0, 1))
-    assert executor.receive() == [Lost(0, "ZeroDivisionError: of its own")]
+    (lost,) = executor.receive()
+    assert lost[:2] == (0, "ZeroDivisionError: of its own")
+    assert "test_simulated.py" in lost.trace
     with pytest.raises(GosprlError, match="ZeroDivisionError: of its own"):
         executor.receive()
     executor.close()
