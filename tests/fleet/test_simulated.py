@@ -192,6 +192,7 @@ def test_walker_0_has_the_stream_of_collect():
     assert not np.array_equal(stream(3, 1).random(4), expected)
 
 
+@pytest.mark.filterwarnings("ignore:a walker is gone")
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_fleet_that_can_never_begin_ends_with_the_reason(workers):
     river = gosprl.envs.make("riverswim6")
