@@ -291,11 +291,8 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         _is_fixed=need.requirement.is_fixed,
         _surplus_had=_placed(collector.surplus_had, kept, model.rows.num_states),
         fleet=collector.fleet_facts(),
-<<<<<<< HEAD
         quits=record.quits,
-=======
         trouble=collector.last_trouble(),
->>>>>>> 5a51a88 (A bug in a system is heard of in a fleet, and no pair is tried for ever)
     )
 
 
