@@ -15,13 +15,16 @@ A route is an entry of `ROUTES`: a function (seed) -> whether the answer is fals
 
 import argparse
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
@@ -33,6 +36,8 @@ from gosprl.fleet.simulated import Simulated
 RESULT = Path(__file__).parent / "results" / "seams.md"
 DELTA = 0.1
 TINY = 1e-9
+CONTINUED, SAMPLES, COPIES = 15, 20, 16
+NARROW = 1e-4  # times the width of sets that hold
 WALKERS, STEPS, SLOW = 8, 4000, 100.0
 GAMMA = 0.8
 MEANS = np.array([0.6, 0.4])  # of the rewards of two states that lead to each other
@@ -124,22 +129,161 @@ def fleet_as_data_is_false(seed, form):
     return sets_are_false(second.model, COIN)
 
 
+def collected(seed, need, data=None, out=None):
+    """Return samples of a fair coin that begin with data."""
+    order = None if data is None else "collected"
+    return gosprl.collect(gosprl.TabularMDP(COIN), need, seed=seed, data=data, data_order=order, out=out)
+
+
+def of_fleet_again(seed, need, data=None, out=None):
+    fleet = Simulated(gosprl.TabularMDP(COIN), 2, entropy=[seed, 7])
+    data = {} if data is None else {"data": data, "data_order": "collected"}
+    return gosprl.collect(gosprl.TabularMDP(COIN), need, seed=seed, workers=fleet, **data)
+
+
+def of_collector(seed, need, data=None, out=None):
+    model = gosprl.EmpiricalModel(2, 1) if data is None else data.model
+    return gosprl.Collector(model=model, need=need, seed=seed, resets="never").run(gosprl.TabularMDP(COIN))
+
+
+def of_application(seed, need, data=None, out=None):
+    data = {} if data is None else {"data": data, "data_order": "collected"}
+    mdp = gosprl.TabularMDP(COIN)
+    return applications.estimate_rewards(mdp.with_rewards(np.zeros((2, 1))), 1e-3, seed=seed, max_steps=need, **data)
+
+
+def continued_is_false(seed, collect, kept=False):
+    """Whether the sets are false after a run was the data of the next one, time after time, all with one seed."""
+    with tempfile.TemporaryDirectory() as directory:
+        data = None
+        for i in range(1, CONTINUED + 2):
+            out = Path(directory) / str(i) if kept else None
+            result = collect(seed, SAMPLES if collect is of_application else i * SAMPLES, data, out)
+            data = out or getattr(result, "collected", result)
+    return sets_are_false(getattr(result, "collected", result).model, COIN)
+
+
+def replayed_is_false(seed, collect, kept=False):
+    """The same where random numbers follow from the seed alone."""
+
+    def alone(entropy, begun):
+        return entropy
+
+    places = ("collecting.collector", "runs.opened", "fleet.simulated")
+    with ExitStack() as patches:
+        for place in places:
+            patches.enter_context(patch(f"gosprl.{place}.entropy_of", alone))
+        patches.enter_context(patch("gosprl.exchange.samples.refuse_repeated", lambda groups: None))
+        return continued_is_false(seed, collect, kept)
+
+
+def repeated_is_false(seed, form):
+    """Whether the sets are false that begin with the same samples many times: refused, they say nothing."""
+    with tempfile.TemporaryDirectory() as directory:
+        run, copy, after = (Path(directory) / name for name in ("run", "copy", "after"))
+        first = collected(seed, SAMPLES, out=run)
+        shutil.copytree(run, copy)
+        s, a, s_next, count = first.model.transitions()
+        if form == "a run that began with the other":
+            gosprl.collect(gosprl.TabularMDP(COIN), 2 * SAMPLES, seed=seed + 1, data=run, out=after)
+        data = {
+            "one run": [run] * COPIES,
+            "copies of a run": [run, copy] * (COPIES // 2),
+            "a run and its Result": [run, first] * (COPIES // 2),
+            "a run that began with the other": [run, after] * (COPIES // 2),
+            "one table": [(s, a, s_next, count)] * COPIES,
+            "all in one table": (s, a, s_next, COPIES * count),
+        }[form]
+        try:
+            result = collected(seed + 10**6, COPIES * SAMPLES + 1, data)
+        except gosprl.InputError as error:
+            if "have the same samples" not in str(error):
+                raise
+            return False
+    return sets_are_false(result.model, COIN)
+
+
+class Unstated(gosprl.Confidence):
+    """Sets far too narrow, of a class that states no level."""
+
+    def intervals(self, model, rows=None):
+        return gosprl.KL(DELTA, NARROW).intervals(model, rows)
+
+
+class Stated(Unstated):
+    """The same, of a class that vouches for them."""
+
+    delta = DELTA
+
+
+def diameter_is_false(seed, sets):
+    river = gosprl.envs.make("riverswim6")
+    answer = applications.estimate_diameter(river, 1, rule="certified", confidence=sets(), delta=DELTA, seed=seed)
+    return answer.guarantee.holds and not answer.lower <= river.diameter() <= answer.diameter
+
+
+def model_is_false(seed, sets):
+    river = gosprl.envs.make("riverswim6")
+    answer = applications.estimate_model(river, 0.05, norm="max", confidence=sets(), delta=DELTA, seed=seed)
+    wrong = np.abs(answer.model.dense() - river.dense()).max(axis=2) > answer.eta
+    return answer.guarantee.holds and bool(wrong.any())
+
+
 INDEPENDENT = "lost='independent': left out as if losses had nothing to do with outcomes"
 REWARDS = {"best_state": best_state_is_false, "estimate_rewards": rewards_are_false, "learn_policy": policy_is_false}
-ROUTES = {
-    f"{name}, fleet, {how} by reward": Route(
-        partial(is_false, how=how), partial(is_false, how=how, lost="independent"), INDEPENDENT
-    )
-    for name, is_false in REWARDS.items()
-    for how in ("lost", "late")
-} | {
-    f"data: {what} of a fleet": Route(
-        partial(fleet_as_data_is_false, form=form),
-        partial(fleet_as_data_is_false, form="counts"),
-        "the counts of known outcomes alone",
-    )
-    for form, what in (("Result", "the Result"), ("model", "the model"), ("run", "the run on disk"))
-}
+ROUTES = (
+    {
+        f"{name}, fleet, {how} by reward": Route(
+            partial(is_false, how=how), partial(is_false, how=how, lost="independent"), INDEPENDENT
+        )
+        for name, is_false in REWARDS.items()
+        for how in ("lost", "late")
+    }
+    | {
+        f"data: {what} of a fleet": Route(
+            partial(fleet_as_data_is_false, form=form),
+            partial(fleet_as_data_is_false, form="counts"),
+            "the counts of known outcomes alone",
+        )
+        for form, what in (("Result", "the Result"), ("model", "the model"), ("run", "the run on disk"))
+    }
+    | {
+        f"data: with the seed of the data, {CONTINUED} times, {what}": Route(
+            partial(continued_is_false, collect=collect, kept=kept),
+            partial(replayed_is_false, collect=collect, kept=kept),
+            "random numbers follow from the seed alone",
+        )
+        for what, collect, kept in (
+            ("runs on disk", collected, True),
+            ("Results", collected, False),
+            ("Collector(model=)", of_collector, False),
+            ("an application", of_application, False),
+            ("a fleet with a seed of its own", of_fleet_again, False),
+        )
+    }
+    | {
+        f"data: the same samples {COPIES} times, {form}": Route(
+            partial(repeated_is_false, form=form),
+            partial(repeated_is_false, form="all in one table"),
+            "counts that were multiplied",
+        )
+        for form in (
+            "one run",
+            "copies of a run",
+            "a run and its Result",
+            "a run that began with the other",
+            "one table",
+        )
+    }
+    | {
+        f"{name}, sets that state no level": Route(
+            partial(is_false, sets=Unstated),
+            partial(is_false, sets=Stated),
+            "a class that vouches for sets far too narrow",
+        )
+        for name, is_false in (("estimate_diameter", diameter_is_false), ("estimate_model", model_is_false))
+    }
+)
 
 
 def one(job):
