@@ -1,7 +1,8 @@
 """Best-state identification (appendix "Best-state identification"): the state with the largest mean reward.
 
 The states are the arms of a bandit: pulling an arm means visiting the state, and the collector walks there. The reward
-of a state is the reward of any action taken there.
+of a state is the reward of any action taken there: its mean must not depend on the action. Of a table this is checked.
+Of any other system it is an assumption, and the guarantee names it.
 
     budget      Successive Rejects (Audibert, Bubeck and Munos, 2010), for a number n of samples: with K states,
                 logbar(K) = 1/2 + sum_{i=2..K} 1/i and n_k = ceil((n - K) / (logbar(K) (K + 1 - k))), phase k samples
@@ -45,6 +46,7 @@ from gosprl.sets.unknown import unknown_of
 
 LOOK = 10  # samples of every pair in the first look, if states have to be discovered
 LOOKED = "of the states discovered in the first look"
+BY_STATE = "that mean rewards depend on states, not on actions"
 ROUND = 1.2  # samples of a round of elimination, as a multiple of the round before
 
 
@@ -357,7 +359,8 @@ def best_state(
         raise InputError(f"epsilon: expected 0 or a positive number, got {epsilon!r}")
     if slack and budget is not None:
         raise InputError("budget, epsilon: expected one of the two; with a budget, all of it is spent")
-    if isinstance(system, TabularMDP) and system.rewards is not None:
+    is_checked = isinstance(system, TabularMDP) and system.rewards is not None
+    if is_checked:
         _check_state_rewards(system)
 
     def rule_of(model: EmpiricalModel, all_states: bool) -> _Arms:
@@ -373,6 +376,7 @@ def best_state(
     best = looks_best if rule.best is None else rule.best
     is_known = unknown_of(model, None) is None
     promise = run.qualified(_promise(budget, walk.at(delta), slack, run.result.stop, rule.all_states, is_known))
+    promise = promise if rule.all_states else promise.within(LOOKED)
     return BestState(
         state=None if best is None else int(place[best]),
         candidates=place[remaining],
@@ -381,7 +385,7 @@ def best_state(
         pulls=pulls(model)[lives],
         budget=budget,
         collected=run.result,
-        guarantee=promise if rule.all_states else promise.within(LOOKED),
+        guarantee=promise if is_checked else promise.assuming(BY_STATE),
     )
 
 

@@ -22,7 +22,7 @@ from gosprl.collecting.collect import OF_FLEET, declared, model_with, samples_of
 from gosprl.collecting.collector import Collector
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.requirements import NO_ROWS, Requirement
-from gosprl.collecting.result import Result, qualified
+from gosprl.collecting.result import OWN_DELTA, Result, qualified
 from gosprl.errors import InputError
 from gosprl.guarantee import Guarantee
 from gosprl.mdp.tabular import TabularMDP
@@ -230,8 +230,10 @@ class Answer:
         lacking = np.unique(result.unmet["state"])
         missing = [("missing", f"samples of {listed(lacking, result.model)}")] if lacking.size else []
         unseen = [("unseen", result.hidden)] if result.of_discovered else []
+        far = np.array(list(result.unreachable))
+        given_up = [("given up", f"{listed(far, result.model)} ({OWN_DELTA})")] if far.size else []
         promised = ("guarantee", str(self.guarantee))
-        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, promised, *unseen]
+        return [("steps", f"{self.steps:,}"), ("stop", self.stop), *missing, promised, *given_up, *unseen]
 
     def report(self, file: str | os.PathLike[str], **options: Any) -> Path:
         """Write a page that shows the answer and the run: see `gosprl.report.report` and docs/report.md."""

@@ -11,7 +11,14 @@ from gosprl.model.empirical import EmpiricalModel
 if TYPE_CHECKING:
     from gosprl.systems.base import System
 
-VOUCHED, UNSELECTED = "the data", "that the data were not selected by their outcome"  # parts of guarantees
+# parts of guarantees: of data in order, of data in any order, and of runs of a system that draws its numbers itself
+VOUCHED = "the data in order, disjoint and independent of the walk"
+UNSELECTED = "that the data were not selected by their outcome, are disjoint and independent of the walk"
+APART = "runs that are independent of each other and of the walk"
+OF_BEFORE = {
+    "the data": VOUCHED,
+    "that the data were not selected by their outcome": UNSELECTED,
+}  # as runs once said it
 
 
 class Beginning(ABC):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gosprl.collecting.collector import Collector
     from gosprl.mdp.tabular import TabularMDP
 
+OWN_DELTA = "at a delta of its own"  # of each statement beside the guarantee
 SHOWN_ALIASED = 5  # states that a guarantee names
 RESET, UNDISCOVERED = -1, -2  # in the place of states in `unmet` and `unreachable`
 WIDTH = 105  # of a line of text
@@ -130,8 +131,8 @@ class Result:
 
     @property
     def hidden(self) -> str:
-        """What `unseen` says, in words."""
-        return f"a pair visited may have next states never seen, of a probability up to {self.unseen:.3g}"
+        """What `unseen` says, in words; it is a statement beside the guarantee, with a delta of its own."""
+        return f"a pair visited may have next states never seen, of a probability up to {self.unseen:.3g} ({OWN_DELTA})"
 
     @property
     def need(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -18,14 +18,23 @@ Bernstein sets where the number of states is unknown go by first appearances for
 Counts have no order. They are valid in the same way with either word, and have the same price.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from gosprl import _checks
-from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
+from gosprl.collecting.beginning import (
+    APART,
+    OF_BEFORE,
+    UNSELECTED,
+    VOUCHED,
+    Beginning,
+    enable_known,
+    level_ranks,
+    num_samples,
+)
 from gosprl.collecting.record import ANY_REWARD
-from gosprl.collecting.sharing import ASSUMED
 from gosprl.errors import InputError
 from gosprl.exchange.adding import ModelTaker, forget_order
 from gosprl.exchange.decoding import Allowance
@@ -37,6 +46,7 @@ from gosprl.exchange.taking import Taker
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.origins import Origin, described, run_id
 from gosprl.systems.base import System
+from gosprl.systems.tabular import Tabular
 
 ORDERS = {"collected": None, "unknown": None}
 
@@ -83,8 +93,7 @@ class Samples(Beginning):
             enable_known(model, len(model.actions))
         if self.order == "unknown":
             forget_order(model)
-            given = {UNSELECTED: None, **{what: None for what in given if what in ASSUMED.values()}}
-        model.given = tuple(given)
+        model.given = self._taken_for_granted(given)
         model.origins = tuple(origin for group in self._origins for origin in group)
         level_ranks(model)
 
@@ -112,6 +121,8 @@ class Samples(Beginning):
             if begun is not None:
                 ModelTaker(model, system, rewards, source.matcher.key_of).take(begun)
                 given = begun.given
+            if not isinstance(system, Tabular):  # only a simulated table surely draws what its seed says
+                given = (*given, APART)
             if of_fleet is not None:
                 return given, ()
         allowance = Allowance(f"data: {source.name}", source.size)
@@ -119,6 +130,16 @@ class Samples(Beginning):
         for batch in source.batches():
             taker.take(batch)
         return given, (f"rows:{taker.content.hexdigest()}",)
+
+    def _taken_for_granted(self, told: Iterable[str]) -> tuple[str, ...]:
+        """Return what guarantees name, once, and nothing that something else says, too."""
+        given = dict.fromkeys(OF_BEFORE.get(what, what) for what in told)
+        if self.order == "unknown":
+            given = {UNSELECTED: None} | given
+            given.pop(VOUCHED, None)
+        if VOUCHED in given or UNSELECTED in given:
+            given.pop(APART, None)
+        return tuple(given)
 
     def described(self) -> dict[str, Any]:
         """Return their order and where they come from."""

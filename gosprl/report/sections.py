@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gosprl.collecting.result import OWN_DELTA
 from gosprl.report import charts
 from gosprl.report.findings import MOST_LIMIT, Findings
 from gosprl.report.graph import graph_of
@@ -67,7 +68,9 @@ def _asked(found: Findings) -> str:
         ("seed", "unknown" if found.seed is None else str(found.seed)),
     ]
     if found.unseen is not None and found.of_discovered:
-        said = f"a pair visited may have next states never seen, of a probability up to {found.unseen:.3g}"
+        said = (
+            f"a pair visited may have next states never seen, of a probability up to {found.unseen:.3g} ({OWN_DELTA})"
+        )
         entries.append(("unseen", said))
     return facts(entries) + _promise(found)
 

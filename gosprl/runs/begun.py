@@ -33,7 +33,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gosprl.collecting.beginning import UNSELECTED, VOUCHED, Beginning, enable_known, level_ranks, num_samples
+from gosprl.collecting.beginning import (
+    APART,
+    OF_BEFORE,
+    UNSELECTED,
+    VOUCHED,
+    Beginning,
+    enable_known,
+    level_ranks,
+    num_samples,
+)
 from gosprl.collecting.record import ANY_REWARD
 from gosprl.collecting.sharing import ASSUMED
 from gosprl.errors import GosprlError, InputError
@@ -299,7 +308,7 @@ def check(counts: Mapping[str, Any], entry: Mapping[str, Any], system: Mapping[s
     if samples != entry["samples"]:
         raise ValueError(f"has {samples:,} samples; the manifest says {entry['samples']:,}")
     label = {"collected": VOUCHED, "unknown": UNSELECTED, None: None}[entry["order"]]
-    if label is not None and label not in counts["given"]:
+    if label is not None and label not in [OF_BEFORE.get(what, what) for what in counts["given"]]:
         raise ValueError(f"its order is said to be {entry['order']!r}, and guarantees do not say so")
     if entry["order"] == "unknown" and max(counts["first"], default=0) > 0:
         raise ValueError("its order is said to be unknown, and it says when a successor was first seen")
@@ -320,7 +329,8 @@ def _check_types(counts: Mapping[str, Any]) -> None:
         raise ValueError(f"ended: expected true or false, got {counts['ended']!r:.40}")
     if "restarts" in counts and (type(counts["restarts"]) is not int or not 0 <= counts["restarts"] < 2**62):
         raise ValueError("restarts: expected a whole number from 0 on")
-    if type(counts["given"]) is not list or not set(counts["given"]) <= {VOUCHED, UNSELECTED, *ASSUMED.values()}:
+    known = {VOUCHED, UNSELECTED, APART, *OF_BEFORE, *ASSUMED.values()}
+    if type(counts["given"]) is not list or not set(counts["given"]) <= known:
         raise ValueError(f"given: expected what data take for granted, got {counts['given']!r:.80}")
 
 

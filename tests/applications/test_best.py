@@ -261,7 +261,8 @@ def test_what_is_left_is_above_all_that_was_dropped(kind):
     assert (answer.stop, answer.state, answer.candidates.tolist()) == ("met", 5, [5])
     assert sorted(answer.dropped.tolist()) == [0, 1, 2, 3, 4]
     scope = ", of the states discovered in the first look" if kind is TabularEnv else ""
-    assert str(answer.guarantee) == f"delta=0.1{scope}: this is the best state"
+    given = ", given that mean rewards depend on states, not on actions" if kind is TabularEnv else ""
+    assert str(answer.guarantee) == f"delta=0.1{scope}{given}: this is the best state"
 
 
 def test_the_best_is_found_at_the_level():
@@ -406,3 +407,18 @@ def test_actions_that_do_not_exist_have_no_reward():
 def test_a_budget_takes_no_epsilon():
     with pytest.raises(InputError, match=r"budget, epsilon: .* one of the two"):
         best_state(rewarding([0.5, 0.6]), 100, epsilon=0.1)
+
+
+def test_what_is_not_checked_of_rewards_is_assumed():
+    """Rewards of an environment may depend on actions, and then no state is the best: the guarantee says so."""
+    means = np.array([[0.9, 0.1], [0.6, 0.6]])
+    mdp = TabularMDP(np.full((2, 2, 2), 0.5), rewards=means, noise="bernoulli")
+    with pytest.raises(InputError, match="reward"):
+        best_state(mdp, seed=0)
+    assumed = "that mean rewards depend on states, not on actions"
+    for budget in (None, 200):
+        answer = best_state(TabularEnv(mdp), budget, seed=0, max_steps=500)
+        assert assumed in answer.guarantee.given
+        assert assumed in str(answer.guarantee)
+    table = TabularMDP(np.full((2, 2, 2), 0.5), rewards=np.array([[0.9, 0.9], [0.6, 0.6]]), noise="bernoulli")
+    assert not best_state(table, seed=0, max_steps=500).guarantee.given

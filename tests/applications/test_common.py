@@ -523,3 +523,17 @@ def test_no_level_stands_over_a_diameter_that_is_wrong():
         wrong += not answer.lower <= RIVER.diameter() <= answer.diameter
         assert not answer.guarantee.holds
     assert wrong  # these sets are wrong ones: a level would be false
+
+
+@few
+def test_statements_beside_an_answer_say_that_they_have_a_delta_of_their_own():
+    far = np.array([[[0.5, 0.5, 0.0]], [[0.5, 0.499, 0.001]], [[0.0, 0.0, 1.0]]])
+    far[2, 0] = [1.0, 0.0, 0.0]
+    mdp = TabularMDP(far, rewards=np.zeros((3, 1)))
+    answer = estimate_rewards(mdp, 0.2, seed=0, reach=5)
+    assert answer.collected.unreachable
+    assert "given up   state 2 (at a delta of its own)" in repr(answer)
+    assert "its own" not in repr(estimate_rewards(mdp, 0.2, seed=0, max_steps=100))
+    seen = estimate_rewards(TabularEnv(mdp), 0.2, seed=0, max_steps=100)
+    assert "(at a delta of its own)" in dict(seen.ending())["unseen"]
+    assert "(at a delta of its own)" in dict(seen.collected.lines())["unseen"]

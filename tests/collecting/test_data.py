@@ -19,7 +19,8 @@ from gosprl.strategies.base import UNLIMITED
 from gosprl.systems import Outcome, System, as_system
 
 ENDS = ("ptr", "succ", "lower", "upper", "each", "total")
-UNSELECTED = "that the data were not selected by their outcome"
+UNSELECTED = "that the data were not selected by their outcome, are disjoint and independent of the walk"
+VOUCHED = "the data in order, disjoint and independent of the walk"
 
 
 class Walk:
@@ -218,8 +219,10 @@ def test_data_count_towards_the_need_and_save_steps(walked):
         assert half.counts.sum() == had + half.steps
         assert whole.counts.sum() == walk.steps + whole.steps
         assert half.curve["step"][0] == 0
-        assert str(half.guarantee).endswith("given the data")
-        assert "given" not in str(whole.guarantee)
+        assert str(half.guarantee).endswith(f"given {VOUCHED}")
+        runs = "given runs that are independent of each other and of the walk"
+        assert (runs in str(whole.guarantee)) == (not isinstance(make(), gosprl.TabularMDP))
+        assert VOUCHED not in str(whole.guarantee)
     assert steps[0] > steps[1] > steps[2]
     if walk.met:
         assert steps[2] == 0
@@ -362,7 +365,7 @@ def test_applications_begin_with_data(name):
     again = application(mdp, seed=1, data=alone.collected, data_order="collected", **arguments)
     assert again.reached
     assert again.steps == 0
-    assert "the data" in again.guarantee.given
+    assert VOUCHED in again.guarantee.given
     doubted = application(mdp, seed=1, data=alone.collected, data_order="unknown", **arguments)
     assert UNSELECTED in doubted.guarantee.given
 

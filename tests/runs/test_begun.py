@@ -27,7 +27,8 @@ from gosprl.collecting import collector as collecting
 from gosprl.exchange import export
 from gosprl.runs import begun, files, repair, show, verify
 
-UNSELECTED = "that the data were not selected by their outcome"
+UNSELECTED = "that the data were not selected by their outcome, are disjoint and independent of the walk"
+VOUCHED = "the data in order, disjoint and independent of the walk"
 
 
 class Restorable(Maze):
@@ -130,7 +131,7 @@ def test_manifest_certificate_and_show_name_the_data(kept, tables):
     certificate = certificate_of(run)
     assert certificate["data"] == {"samples": 70, "order": "collected", "counts": data["counts"]}
     assert np.sum(certificate["counts"]) == 70 + certificate["steps"] == result.counts.sum()
-    assert "given the data" in certificate["guarantee"]
+    assert f"given {VOUCHED}" in certificate["guarantee"]
     assert certificate["need"]["pairs"] == result.need[0].tolist()
     assert (result.need[0][result.need[0] > 0] == 12).all()
     text = f"70 samples of {tables['maze']} (csv), in the order collected"
@@ -290,7 +291,7 @@ def test_exports_have_the_transitions_walked_and_the_counts_of_all(kept, tmp_pat
     assert found["counts"].sum() == 70 + 90
     assert json.loads(str(found["metadata"]))["data"] == manifest_of(run)["data"]
     export(run, tmp_path / "model.drn")
-    assert "given the data" in (tmp_path / "model.drn").read_text()
+    assert f"given {VOUCHED}" in (tmp_path / "model.drn").read_text()
     export(run, tmp_path / "model.csv", table="model")
     with (tmp_path / "model.csv").open() as file:
         assert sum(int(row["count"]) for row in csv.DictReader(file) if row["reset"] == "false") == 70 + 90
@@ -302,7 +303,7 @@ def test_a_run_with_data_is_data(kept, tmp_path):
     make, options = KINDS["maze"]
     again = gosprl.collect(make(), 12, seed=1, data=run, max_steps=1, **options)
     assert again.counts.sum() == 70 + 90 + 1
-    assert "given the data" in str(again.guarantee)
+    assert f"given {VOUCHED}" in str(again.guarantee)
     gosprl.collect(make(), 6, seed=8, out=tmp_path / "other", max_steps=70, **options)
     export(tmp_path / "other", tmp_path / "other.csv")
     data = [run, tmp_path / "other.csv"]
