@@ -81,6 +81,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.known_dynamics
 	$(BIN)/python -m evidence.unknown_dynamics
 	$(BIN)/python -m evidence.near_limit
+	$(BIN)/python -m evidence.where_near
 	$(BIN)/python -m evidence.few_samples
 	$(BIN)/python -m evidence.knowledge
 	$(BIN)/python -m evidence.tours
@@ -88,6 +89,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.coordinates
 	$(BIN)/python -m evidence.price
 	$(BIN)/python -m evidence.guard
+	$(BIN)/python -m evidence.guard_states
 	$(BIN)/python -m evidence.focused
 	$(BIN)/python -m evidence.any_system
 	$(BIN)/python -m evidence.faults

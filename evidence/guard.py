@@ -28,7 +28,6 @@ SETTINGS = {
     "guarded": {},
 }
 MEMBERS = {"30 goals": (30, 4, 300, 100), "40 goals": (40, 3, 400, 100)}
-LARGE = {"60 goals": (60, 4, 300, 100, 16)}
 
 
 def rounds(goals, detours, wait, need, exit_length=2):
@@ -116,14 +115,6 @@ def main():
         "## Rounds: the nearest goal is the worst",
         "",
         *table({name: rounds(*member) for name, member in MEMBERS.items()}, SETTINGS, runs),
-        "",
-        f"Above 500 states: most of them offer one action only, so there are prices ({few} runs).",
-        "",
-        *table(
-            {name: rounds(*member) for name, member in LARGE.items()},
-            {name: SETTINGS[name] for name in ("certified", "practical", "guarded")},
-            few,
-        ),
         "",
         "## What kappa costs",
         "",
