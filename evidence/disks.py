@@ -130,12 +130,12 @@ def failing(name, number, error):
     def install():
         call, count = getattr(disk, name), 0
 
-        def fails(*args):
+        def fails(*args, **at):
             nonlocal count
             count += 1
             if count >= number:
                 raise OSError(error, os.strerror(error))
-            return call(*args)
+            return call(*args, **at)
 
         setattr(disk, name, fails)
 

@@ -154,7 +154,7 @@ class Calls:
             setattr(disk, name, self._hooked(name, getattr(disk, name)))
 
     def _hooked(self, name, call):
-        def hooked(*args):
+        def hooked(*args, **at):
             self.count += 1
             at_end = self._end.how in ("call", "power") and self.count == self._end.when
             if at_end and self._end.where == "before":
@@ -163,8 +163,8 @@ class Calls:
                 args = (args[0], args[1][: self._draw.randint(0, len(args[1]))])
             note = getattr(self, f"_note_{name}", None)
             if note is not None:
-                note(*args)
-            answer = call(*args)
+                note(*args, **at)
+            answer = call(*args, **at)
             if at_end:
                 self._die()
             return answer
@@ -176,9 +176,10 @@ class Calls:
             self._lose()
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def _note_open(self, path, flags, *mode):
+    def _note_open(self, path, flags, *mode, dir_fd=None):
+        path = _full(path, dir_fd)
         if flags & os.O_CREAT and not os.path.exists(path):
-            self._new[os.fspath(path)] = None
+            self._new[path] = None
 
     def _note_write(self, fd, data):
         path = _path(fd)
@@ -197,8 +198,8 @@ class Calls:
         self._new = {file: None for file in self._new if os.path.dirname(file) != path}
         self._renamed = {file: old for file, old in self._renamed.items() if os.path.dirname(file) != path}
 
-    def _note_replace(self, source, target):
-        source, target = os.fspath(source), os.fspath(target)
+    def _note_replace(self, source, target, src_dir_fd=None, dst_dir_fd=None):
+        source, target = _full(source, src_dir_fd), _full(target, dst_dir_fd)
         self._renamed.setdefault(target, _content(target))
         self._new.pop(source, None)
         if source in self._unsynced:
@@ -223,6 +224,11 @@ class Calls:
             lost[folder] = lost.get(folder) or self._draw.random() < 0.5
             if lost[folder] and os.path.exists(path):
                 os.unlink(path)
+
+
+def _full(path, dir_fd):
+    """The path of a file in a directory that is held."""
+    return os.fspath(path) if dir_fd is None else os.path.join(_path(dir_fd), path)
 
 
 def _path(fd):

@@ -129,7 +129,7 @@ def _go_on(
     request = Request(name, system, None, 0.0, "", None, None, False, as_json)
     try:
         with live(BarColumn(), met, total=1.0) as bar:
-            answer = gosprl.resume(run.directory, system=system, progress=bar, **changes)
+            answer = gosprl.resume(run.path, system=system, progress=bar, **changes)
     except gosprl.CollectionError as error:
         if application is not None:
             end_failed(request, error)

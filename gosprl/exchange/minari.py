@@ -60,7 +60,7 @@ def write(source: Source, file: Path, *, author: str | None = None, email: str |
     root.mkdir()
     states, crashes = run.names.num_states, run.totals.crashes
     task = {
-        "run": str(run.directory.resolve()),
+        "run": str(run.path.resolve()),
         "rows": source.rows,
         "id": dataset,
         "data": str((root / dataset / "data").resolve()),

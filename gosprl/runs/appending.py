@@ -1,10 +1,15 @@
 """Output: files of a run that are appended to, and synced together."""
 
+import errno
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
-from gosprl.runs.files import Damaged, open_regular, sync_directory, synced, write_all
+from gosprl.runs.files import Damaged, open_regular, sync_directory, synced, unshare, write_all
+from gosprl.runs.places import Place, is_same, is_there
+
+
+class Lost(OSError):
+    """A file to which a run writes is not there any more: what was written is lost."""
 
 
 class Output:
@@ -20,7 +25,7 @@ class Output:
         Directories that were made for it, whose names are to be synced, too.
     """
 
-    def __init__(self, directory: Path, sizes: dict[str, int], made: Iterable[Path] = ()) -> None:
+    def __init__(self, directory: Place, sizes: dict[str, int], made: Iterable[Place] = ()) -> None:
         self._directory, self._sizes = directory, sizes
         self._fds: dict[str, int] = {}
         self._unsynced: dict[str, None] = {}  # in the order of the first write
@@ -33,6 +38,8 @@ class Output:
     def open(self, file: str) -> int:
         """Open a file, or create it; `Damaged` if its size is not the expected one."""
         if file not in self._fds:
+            if is_there(self._directory / file):
+                unshare(self._directory, file)
             fd = open_regular(self._directory, file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             self._fds[file] = fd
             if os.fstat(fd).st_size != self.size(file):
@@ -43,6 +50,8 @@ class Output:
 
     def append(self, file: str, data: bytes | memoryview) -> int:
         """Write bytes and return their offset."""
+        if os.fstat(self.open(file)).st_nlink > 1:  # somebody has made a copy of links meanwhile
+            self._unshare(file)
         write_all(self.open(file), data)
         offset = self.size(file)
         self._sizes[file] = offset + len(data)
@@ -57,6 +66,21 @@ class Output:
         for directory in self._changed:
             sync_directory(directory)
         self._changed.clear()
+        lost = self.lost()
+        if lost is not None:
+            raise Lost(errno.ENOENT, "was removed or replaced while the run wrote to it", lost)
+
+    def lost(self) -> str | None:
+        """Return the first open file that does not stand under its name any more; None if all do."""
+        return next((file for file, fd in self._fds.items() if not is_same(fd, self._directory / file)), None)
+
+    def _unshare(self, file: str) -> None:
+        """Write to a file of our own from here on."""
+        if not is_same(self._fds[file], self._directory / file):
+            raise Lost(errno.ENOENT, "was removed or replaced while the run wrote to it", file)
+        unshare(self._directory, file)
+        self.done(file)
+        self.open(file)
 
     def done(self, file: str) -> None:
         """Close a file to which nothing more is appended."""

@@ -1,7 +1,6 @@
 """Batches of the log and of the names as messages of Arrow streams: encoded, and decoded after checks."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ from gosprl.runs.chain import END, Link, chunks, next_digest
 from gosprl.runs.claims import check_claims, unpack
 from gosprl.runs.files import Damaged
 from gosprl.runs.notes import Notes, notes_of
+from gosprl.runs.places import Place
 from gosprl.runs.schemas import LOG, PREFIXES
 
 _WRITTEN = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1), use_threads=False)
@@ -36,7 +36,7 @@ def encoded(batch: Any, with_schema: bool, metadata: Mapping[bytes, bytes] | Non
     return memoryview(sink.getvalue())[begin : -len(END)]
 
 
-def decoded(directory: Path, link: Link, previous: str, schema: pa.Schema) -> Decoded:
+def decoded(directory: Place, link: Link, previous: str, schema: pa.Schema) -> Decoded:
     """Return a batch, after its bytes were verified and its claims were checked."""
     try:
         data = b"".join(chunks(directory, link))

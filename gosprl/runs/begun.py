@@ -27,7 +27,6 @@ import hashlib
 import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +55,7 @@ from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, wri
 from gosprl.runs.keys import key_of, text_of
 from gosprl.runs.looking import printable
 from gosprl.runs.manifests import BY_DATA, DATA
+from gosprl.runs.places import Place
 from gosprl.systems.base import System
 
 MOST_KEPT = 10**6  # different transitions
@@ -101,7 +101,7 @@ class KeptData(Beginning):
         return cls({**data.described(), **told}, counts)
 
     @classmethod
-    def read(cls, directory: Path, manifest: Mapping[str, Any]) -> "KeptData":
+    def read(cls, directory: Place, manifest: Mapping[str, Any]) -> "KeptData":
         """Read the data of a run; `Damaged` if they are not those that the manifest names."""
         entry = manifest["data"]
         try:
@@ -126,7 +126,7 @@ class KeptData(Beginning):
         """What random numbers follow from beside the seed: the digest of the counts; empty if nothing does."""
         return "" if self.seed_alone or not self.counts["visits"] else counted.digest_of(self.counts)
 
-    def write(self, directory: Path) -> None:
+    def write(self, directory: Place) -> None:
         """Write the file, and wait until it is on the disk."""
         write_json(directory / DATA, dict(self.counts))
 

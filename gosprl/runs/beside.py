@@ -3,14 +3,13 @@
 They are read before the log: what they speak of is in it then, also where a process is writing to the run.
 """
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.looking import Saved, checkpoints
+from gosprl.runs.places import Place, is_there
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,11 @@ class Beside:
     checkpoints: tuple[Saved, ...]
 
     @classmethod
-    def read(cls, directory: Path, run_id: str) -> "Beside":
+    def read(cls, directory: Place, run_id: str) -> "Beside":
         """Read what is beside the log of a run."""
         certificate, wrong = None, None
         try:
-            if os.path.lexists(directory / CERTIFICATE):
+            if is_there(directory / CERTIFICATE):
                 certificate = read_json(directory / CERTIFICATE, root=directory)
         except Damaged as error:
             wrong = error

@@ -16,10 +16,10 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from gosprl.runs.files import MIB, open_regular
+from gosprl.runs.places import Place
 
 CHAIN, NAMES_FILE = "log/chain", "states.arrow"
 END = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of an Arrow stream
@@ -125,7 +125,7 @@ def segment_number(file: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def chunks(directory: Path, link: Link) -> Iterator[bytes]:
+def chunks(directory: Place, link: Link) -> Iterator[bytes]:
     """Return the bytes of a batch in pieces."""
     fd = open_regular(directory, link.file)
     try:

@@ -14,11 +14,12 @@ import json
 import os
 import stat
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gosprl.errors import GosprlError, InputError
+from gosprl.runs.places import Place, located
 
 MIB = 2**20
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -87,16 +88,17 @@ def synced(fd: int) -> None:
         )
 
 
-def sync_directory(path: Path) -> None:
+def sync_directory(path: Place) -> None:
     """Wait until the names of the files in a directory are on the disk."""
-    fd = disk.open(path, os.O_RDONLY)
+    where, at = located(path)
+    fd = disk.open(where, os.O_RDONLY, **at)
     try:
         synced(fd)
     finally:
         os.close(fd)
 
 
-def open_regular(root: Path, name: str, flags: int = os.O_RDONLY) -> int:
+def open_regular(root: Place, name: str, flags: int = os.O_RDONLY) -> int:
     """Open a file inside a directory, without following symbolic links below it.
 
     Raises
@@ -105,10 +107,11 @@ def open_regular(root: Path, name: str, flags: int = os.O_RDONLY) -> int:
         If a part of the path is a symbolic link, or it is no regular file. A missing file is a `FileNotFoundError`.
     """
     for parent in list(Path(name).parents)[-2::-1]:
-        if not stat.S_ISDIR(os.lstat(root / parent).st_mode):
+        if not stat.S_ISDIR((root / parent).lstat().st_mode):
             raise Damaged(name, None, f"{parent} is no directory")
     try:
-        fd = disk.open(root / name, flags | _NO_FOLLOW | _NO_WAIT, 0o666)
+        where, at = located(root / name)
+        fd = disk.open(where, flags | _NO_FOLLOW | _NO_WAIT, 0o666, **at)
     except OSError as error:
         if isinstance(error, IsADirectoryError) or error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
             raise Damaged(name, None, "is no regular file") from None
@@ -152,7 +155,7 @@ def _sealing(fields: dict[str, str]) -> bytes:
     return _joined({**fields, "digest": f'"digest": "{digest}"'})
 
 
-def write_json(path: Path, value: dict[str, Any], lasting_name: bool = True) -> None:
+def write_json(path: Place, value: dict[str, Any], lasting_name: bool = True) -> None:
     """Replace a file by the canonical form of a value with its digest; all or nothing, also in a power cut.
 
     Parameters
@@ -172,13 +175,40 @@ def write_json(path: Path, value: dict[str, Any], lasting_name: bool = True) -> 
     data = _sealed(path.name, value)
     temporary = path.with_name(path.name + ".tmp")
     try:
-        _write_new(temporary, data)
-        disk.replace(temporary, path)
+        _write_new(temporary, [data])
+        renamed(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     if lasting_name:
         sync_directory(path.parent)
+
+
+def renamed(source: Place, target: Place) -> None:
+    """Put a file in the place of another one, in the same directory that is held, or by their paths."""
+    (here, at), (there, _) = located(source), located(target)
+    disk.replace(here, there, **({"src_dir_fd": at["dir_fd"], "dst_dir_fd": at["dir_fd"]} if at else {}))
+
+
+def unshare(root: Place, name: str) -> None:
+    """Give a file that has other names, too, its bytes for itself: a copy made of links must not change with it."""
+    fd = open_regular(root, name)
+    try:
+        if os.fstat(fd).st_nlink > 1:
+            temporary = root / f"{Path(name).name}.tmp"  # not in the log, where it would be a stray file
+            _write_new(temporary, _parts(fd))
+            renamed(temporary, root / name)
+            sync_directory((root / name).parent)
+    finally:
+        os.close(fd)
+
+
+def _parts(fd: int) -> Iterator[bytes]:
+    """Yield the bytes of a file in pieces."""
+    offset = 0
+    while part := os.pread(fd, MIB, offset):
+        yield part
+        offset += len(part)
 
 
 def stamp_of(path: Path) -> tuple[int, ...] | None:
@@ -190,7 +220,7 @@ def stamp_of(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def read_json(path: Path, limit: int = 256 * MIB, root: Path | None = None) -> dict[str, Any]:
+def read_json(path: Place, limit: int = 256 * MIB, root: Place | None = None) -> dict[str, Any]:
     """Return the value that `write_json` wrote, without its digest.
 
     Parameters
@@ -210,7 +240,7 @@ def read_json(path: Path, limit: int = 256 * MIB, root: Path | None = None) -> d
         If there is no such file.
     """
     root = path.parent if root is None else root
-    name = path.relative_to(root).as_posix()
+    name = path.relative_to(root).as_posix()  # type: ignore[arg-type]  # both are of one kind
     fd = open_regular(root, name)
     with os.fdopen(fd, "rb") as file:
         size = os.fstat(fd).st_size
@@ -273,15 +303,17 @@ def _reason(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _write_new(path: Path, data: bytes) -> None:
+def _write_new(path: Place, data: Iterable[bytes]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
+    where, at = located(path)
     try:
-        fd = disk.open(path, flags, 0o666)
+        fd = disk.open(where, flags, 0o666, **at)
     except FileExistsError:  # left by a crash; or a link, which must not be followed
         path.unlink()
-        fd = disk.open(path, flags, 0o666)
+        fd = disk.open(where, flags, 0o666, **at)
     try:
-        write_all(fd, data)
+        for part in data:
+            write_all(fd, part)
         synced(fd)
     finally:
         os.close(fd)

@@ -11,12 +11,12 @@ saved with the number of events before it. Both are written when these events ar
 
 import _thread
 import base64
+import fnmatch
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -29,12 +29,15 @@ from gosprl.model.content import Content
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.states import CRASH
 from gosprl.progress import interrupts_deferred
+from gosprl.runs.appending import Lost
 from gosprl.runs.events import RESET
 from gosprl.runs.files import write_json
 from gosprl.runs.keys import plain_of, text_of
+from gosprl.runs.locks import LOCK
 from gosprl.runs.manifests import CHECKPOINTS
 from gosprl.runs.names import ACTION, OFFER, STATE, Names
 from gosprl.runs.notes import Notes
+from gosprl.runs.places import Place, is_there
 from gosprl.runs.writing import LogWriter
 from gosprl.systems.base import System
 
@@ -96,7 +99,7 @@ class DiskJournal(Journal):
 
     def __init__(
         self,
-        directory: Path,
+        directory: Place,
         run: str,
         model: EmpiricalModel,
         names: Names,
@@ -130,6 +133,7 @@ class DiskJournal(Journal):
         self._prepare: Callable[[], LogWriter] | None = None  # opens the log; None before `start`
         self._writing = threading.Lock()  # held by the thread that writes
         self._error: BaseException | None = None
+        self._lost: str | None = None  # a file that was removed or replaced meanwhile
         for s in range(model.states.used if not model.states.fixed else 0):  # those of data: exports name them
             self._number(s)
 
@@ -244,11 +248,17 @@ class DiskJournal(Journal):
 
     def check(self) -> None:
         """Raise the error of the writing thread, if there is one."""
-        if self._error is not None:
+        if self._error is None:
+            return
+        if self._lost is not None:
             raise GosprlError(
-                f"out: {self._directory} could not be written: {self._error}; the first {self.saved:,} steps are saved "
-                "there, and gosprl resume goes on from them"
+                f"out: {self._directory} or {self._lost} in it was removed or replaced while the run wrote to "
+                "it: steps that were saved there are lost, unless there is a copy; give another directory"
             ) from self._error
+        raise GosprlError(
+            f"out: {self._directory} could not be written: {self._error}; the first {self.saved:,} steps are saved "
+            "there, and gosprl resume goes on from them"
+        ) from self._error
 
     def close(self, last: Callable[[], None] = _nothing) -> None:
         """Write what is left, then call `last`; raise what has failed.
@@ -265,7 +275,7 @@ class DiskJournal(Journal):
                     self._write(log, self._taken(), log.close)
                     last()
                 except Exception as error:
-                    self._error = error
+                    self._fail(error)
         with self._lock:
             self._lock.notify_all()  # the other thread ends
         self.check()
@@ -296,9 +306,18 @@ class DiskJournal(Journal):
                 with self._lock:
                     self._lock.notify_all()  # the walk may wait for this write
         except BaseException as error:  # the walking thread raises it
-            self._error = error
+            self._fail(error)
             with self._lock:
                 self._lock.notify_all()
+
+    def _fail(self, error: BaseException) -> None:
+        """Remember an error, and whether a file is not there any more: nothing is saved then."""
+        lost = error.filename if isinstance(error, Lost) else None
+        if lost is None and self._writer is not None:
+            lost = self._writer.lost()
+        if lost is None and not is_there(self._directory / LOCK):  # the directory was removed as a whole
+            lost = LOCK
+        self._lost, self._error = lost, error
 
     def _waited(self) -> bool:
         """Wait until something is to be written; False if no more events follow."""
@@ -330,8 +349,9 @@ class DiskJournal(Journal):
     def _write_checkpoint(self, events: int, memory: dict[str, Any]) -> None:
         folder = self._directory / CHECKPOINTS
         write_json(folder / f"{events:015d}.json", {**self._said, "events": events, "memory": memory})
-        for old in (*sorted(folder.glob("0*.json"))[:-KEPT], *folder.glob("0*.tmp")):
-            old.unlink()
+        names = sorted(entry.name for entry in folder.iterdir())
+        for old in (*fnmatch.filter(names, "0*.json")[:-KEPT], *fnmatch.filter(names, "0*.tmp")):
+            (folder / old).unlink()
 
     def _columns(self, events: list[Any]) -> dict[str, NDArray[Any]]:
         """Return what was written as columns of the log."""

@@ -33,7 +33,7 @@ from gosprl.runs.checking import check_undamaged
 from gosprl.runs.files import write_json
 from gosprl.runs.fleet_journal import FleetDiskJournal
 from gosprl.runs.journal import DiskJournal
-from gosprl.runs.locks import Lock
+from gosprl.runs.locks import Lock, require_locks
 from gosprl.runs.manifests import (
     CHECKPOINTS,
     DATA,
@@ -49,6 +49,7 @@ from gosprl.runs.manifests import (
 from gosprl.runs.names import Names
 from gosprl.runs.notes import closing, given_up
 from gosprl.runs.opened import OpenRun
+from gosprl.runs.places import Held, Place
 from gosprl.runs.playback import Differs
 from gosprl.runs.replay import Replay
 from gosprl.runs.settings import Out, Settings, as_out, leg_described, system_described, versions
@@ -128,26 +129,40 @@ class Keeper:
         self._out, self._system, self._settings, self._given = out, system, settings, data
         self._data: KeptData | None = None  # what the run begins with
         self._asked = out, system, settings
-        self.directory = Path(out.directory)
+        self.directory: Place = Path(out.directory)
         self.manifest: dict[str, Any] = {}
         self._run: OpenRun | None = None
         self._journal: DiskJournal | None = None
+        self._held: Held | None = None  # while it writes: the directory, wherever it is renamed to
         self._lock = Lock(self.directory)
 
     def __enter__(self) -> "Keeper":
         if not is_unbegun(self.directory):
             try:
-                self._lock.acquire()
+                self._hold()
                 self._run = OpenRun.read(self.directory)
                 check_undamaged(self._run)
                 self.manifest = self._run.manifest
             except OSError as error:
-                self._lock.release()
+                self._let_go()
                 raise InputError(f"out: {self.directory} cannot be read and written: {error}") from None
             except BaseException:
-                self._lock.release()
+                self._let_go()
                 raise
         return self
+
+    def _hold(self) -> None:
+        """Hold the directory, and take its lock: from here on nothing else is meant, whatever its path becomes."""
+        require_locks()
+        assert isinstance(self.directory, Path)
+        self.directory = self._held = Held.open(self.directory)
+        self._lock = Lock(self.directory)
+        self._lock.acquire()
+
+    def _let_go(self) -> None:
+        self._lock.release()
+        if self._held is not None:
+            self._held.close()
 
     def __exit__(self, kind: Any, error: Any, at: Any) -> None:
         try:
@@ -160,7 +175,7 @@ class Keeper:
             if error is None:
                 raise
         finally:
-            self._lock.release()
+            self._let_go()
 
     def _undo(self) -> None:
         """Remove a run in which nothing happened, because an argument was wrong."""
@@ -258,8 +273,8 @@ class Keeper:
         self._data = self._counted_data()
         collector = begin(entropy, self._data)  # as it will be resumed: from what is kept
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
+            Path(self._out.directory).mkdir(parents=True, exist_ok=True)
+            self._hold()
         except OSError as error:
             raise InputError(f"out: {self.directory} cannot be written: {error}") from None
         if not is_unbegun(self.directory):

@@ -2,10 +2,10 @@
 
 import errno
 import os
-from pathlib import Path
 
 from gosprl.errors import InputError
-from gosprl.runs.files import Damaged, disk, open_regular, warn_once, write_all
+from gosprl.runs.files import Damaged, disk, open_regular, unshare, warn_once, write_all
+from gosprl.runs.places import Place, is_same
 
 try:
     import fcntl
@@ -14,6 +14,12 @@ except ImportError:  # Windows
 
 LOCK = "lock"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def require_locks() -> None:
+    """Raise `InputError` on a platform without file locks."""
+    if fcntl is None:
+        raise InputError("out: needs file locks (fcntl), which this platform does not have; leave out= away")
 
 
 class Lock:
@@ -27,8 +33,8 @@ class Lock:
 
     _fds: set[int] = set()  # noqa: RUF012 - of all locks held by this process
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = Path(directory)
+    def __init__(self, directory: Place) -> None:
+        self._directory = directory
         self._fd: int | None = None
 
     def acquire(self) -> None:
@@ -39,16 +45,11 @@ class Lock:
         InputError
             If another process, or another `Lock` of this one, has it.
         """
-        if fcntl is None:
-            raise InputError("out: needs file locks (fcntl), which this platform does not have; leave out= away")
+        require_locks()
         if self._fd is not None:
             raise InputError(self._taken(os.getpid()))
+        fd = self._locked()
         try:
-            fd = open_regular(self._directory, LOCK, os.O_RDWR | os.O_CREAT)
-        except Damaged as error:
-            raise InputError(f"out: {self._directory}: {error}") from None
-        try:
-            self._lock(fd)
             disk.truncate(fd, 0)
             write_all(fd, f"{os.getpid()}\n".encode())
         except BaseException:
@@ -63,6 +64,24 @@ class Lock:
             Lock._fds.discard(self._fd)
             os.close(self._fd)
         self._fd = None
+
+    def _locked(self) -> int:
+        """Return the file of the lock, held, which stands in the directory and in no other one."""
+        while True:
+            try:
+                fd = open_regular(self._directory, LOCK, os.O_RDWR | os.O_CREAT)
+            except Damaged as error:
+                raise InputError(f"out: {self._directory}: {error}") from None
+            try:
+                self._lock(fd)
+                if os.fstat(fd).st_nlink > 1:  # a copy made of links has it, too: each gets a lock of its own
+                    unshare(self._directory, LOCK)
+                if is_same(fd, self._directory / LOCK):
+                    return fd
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)  # another one has been put in its place meanwhile
 
     def _lock(self, fd: int) -> None:
         try:
@@ -99,7 +118,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_locks)
 
 
-def is_being_written(directory: Path) -> bool | None:
+def is_being_written(directory: Place) -> bool | None:
     """Whether a process holds the lock of a run; None if that cannot be known here.
 
     A shared lock is asked for, and given back at once: others that look are not in the way, and nothing is written.

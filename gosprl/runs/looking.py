@@ -9,6 +9,7 @@ from pathlib import Path
 from gosprl.runs.files import Damaged, open_regular, read_json
 from gosprl.runs.journal import SYSTEM_STATE
 from gosprl.runs.manifests import CHECKPOINTS, MANIFEST
+from gosprl.runs.places import Place
 
 MOST_MANIFEST = 2**20  # bytes of a damaged manifest that are searched for the id of the run
 _RUN = re.compile(rb'^"run": "([0-9a-f]{32})",?$', re.MULTILINE)
@@ -38,12 +39,12 @@ class Saved:
     continued: int = 0
 
 
-def checkpoints(directory: Path, run_id: str) -> Iterator[Saved]:
+def checkpoints(directory: Place, run_id: str) -> Iterator[Saved]:
     """Yield the checkpoints of a run, after checking their digests, and that they belong to it."""
     folder = directory / CHECKPOINTS
     if not folder.is_dir() or folder.is_symlink():
         return
-    for name in sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".json")):
+    for name in sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")):
         file = f"{CHECKPOINTS}/{name}"
         try:
             saved = read_json(folder / name, root=directory)

@@ -4,23 +4,22 @@ A manifest may come from a stranger. Code that reads it later relies on the type
 """
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from gosprl.errors import InputError
 from gosprl.fleet.orders import LONGEST_LEASE
 from gosprl.runs.files import Damaged, read_json
 from gosprl.runs.locks import LOCK
+from gosprl.runs.places import Place, is_there
 
 FORMAT = 2  # the newest that is read; runs without a fleet have format 1
 OF_ONE_WALKER = 1
 MANIFEST, TABLE, CHECKPOINTS = "manifest.json", "system.json", "checkpoint"
 DATA = "data.json"
 UNBEGUN = (LOCK, "log", CHECKPOINTS, TABLE, DATA)  # what a run has before its manifest
-UNFINISHED = tuple(f"{name}.tmp" for name in (MANIFEST, TABLE, DATA))
+UNFINISHED = tuple(f"{name}.tmp" for name in (MANIFEST, TABLE, DATA, LOCK))
 NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an ending", "nothing was written"
 WALKERS = "walkers reset"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
@@ -32,7 +31,7 @@ HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING, WALKERS)
 Test = Callable[[Any], bool]
 
 
-def is_unbegun(directory: Path) -> bool:
+def is_unbegun(directory: Place) -> bool:
     """Whether a run can begin in a directory: it does not exist, is empty, or a run was about to begin there.
 
     `InputError` if it is something else than that, and no run.
@@ -41,11 +40,11 @@ def is_unbegun(directory: Path) -> bool:
         return True
     if not directory.is_dir():
         raise InputError(f"out: expected a new directory or a run, but {directory} is a file")
-    found = {entry.name for entry in os.scandir(directory)}
+    found = {entry.name for entry in directory.iterdir()}
     if MANIFEST in found:
         return False
     others = sorted(name for name in found if name not in UNBEGUN and name not in UNFINISHED)
-    if others or any(os.scandir(directory / "log") if "log" in found else ()):
+    if others or any((directory / "log").iterdir() if "log" in found else ()):
         raise InputError(
             f"out: expected a new directory or a run, but {directory} exists and is none: it has "
             f"{', '.join(others[:3]) or 'a log'} and no {MANIFEST}"
@@ -58,14 +57,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def no_run(directory: Path) -> InputError:
+def no_run(directory: Place) -> InputError:
     """Return the error that a directory is no run."""
     return InputError(f"run: expected the directory of a run, with a {MANIFEST}, got {directory}")
 
 
-def read_manifest(directory: Path) -> dict[str, Any]:
+def read_manifest(directory: Place) -> dict[str, Any]:
     """Return the manifest; `InputError` if it is no run, or of a newer format, `Damaged` if it cannot be trusted."""
-    if not os.path.lexists(directory / MANIFEST):
+    if not is_there(directory / MANIFEST):
         raise no_run(directory)
     return _checked(read_json(directory / MANIFEST, root=directory))
 

@@ -3,6 +3,7 @@
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from gosprl.runs.journal import SYSTEM_STATE, DiskJournal
 from gosprl.runs.manifests import CHECKPOINTS, ENDING, EXACT, MANIFEST, NEW_TRAJECTORY, NOTHING, no_run, read_manifest
 from gosprl.runs.names import Names
 from gosprl.runs.notes import Open
+from gosprl.runs.places import Place
 from gosprl.runs.playback import Comparison, Cursor, Differs, Recorded
 from gosprl.runs.reading import Contents, read_log
 from gosprl.systems.base import Start, System
@@ -64,19 +66,19 @@ class OpenRun:
     """
 
     def __init__(
-        self, directory: Path, manifest: dict[str, Any], contents: Contents, beside: Beside | None = None
+        self, directory: Place, manifest: dict[str, Any], contents: Contents, beside: Beside | None = None
     ) -> None:
         self.directory, self.manifest, self.contents, self._beside = directory, manifest, contents, beside
 
     @classmethod
-    def read(cls, directory: Path) -> "OpenRun":
+    def read(cls, directory: Place) -> "OpenRun":
         """Read a run; `Damaged` if that is not possible at all, `InputError` if it is none, or of a newer format."""
         if not (directory / MANIFEST).is_file():
             raise no_run(directory)
         return cls.of(directory, read_manifest(directory))
 
     @classmethod
-    def of(cls, directory: Path, manifest: dict[str, Any]) -> "OpenRun":
+    def of(cls, directory: Place, manifest: dict[str, Any]) -> "OpenRun":
         """Read the rest of a run with this manifest."""
         beside = Beside.read(directory, manifest["run"])  # before the log, which may grow meanwhile
         return cls(directory, manifest, read_log(directory, manifest["run"]), beside)
@@ -85,6 +87,11 @@ class OpenRun:
     def beside(self) -> Beside:
         """What stands beside the log."""
         return Beside.read(self.directory, self.manifest["run"]) if self._beside is None else self._beside
+
+    @property
+    def path(self) -> Path:
+        """Its path, also where the directory is held."""
+        return Path(str(self.directory))
 
     @property
     def seed(self) -> int:
@@ -299,9 +306,10 @@ class OpenRun:
         that attempt was never made.
         """
         folder, breaks = self.directory / CHECKPOINTS, self.breaks()
-        for file in sorted(folder.glob("0*.json"), reverse=True) if folder.is_dir() else []:
+        names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+        for name in sorted((name for name in names if fnmatch(name, "0*.json")), reverse=True):
             try:
-                saved = read_json(file, root=self.directory)
+                saved = read_json(folder / name, root=self.directory)
             except (Damaged, OSError):
                 continue  # a checkpoint only saves time
             events = saved.get("events")

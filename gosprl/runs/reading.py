@@ -14,7 +14,6 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +38,7 @@ from gosprl.runs.chain import (
 )
 from gosprl.runs.files import MIB, Damaged, open_regular
 from gosprl.runs.notes import Notes
+from gosprl.runs.places import Place, is_there
 from gosprl.runs.schemas import BATCH_ROWS, KINDS, LOG, NAMES, Name
 
 _BATCH_BYTES = 96 * MIB  # encoded; more than the largest batch of either schema
@@ -66,7 +66,7 @@ class Contents:
         Whether the last link is an end marker and nothing follows it: `LogWriter.close` was called.
     """
 
-    directory: Path
+    directory: Place
     run_id: str
     links: tuple[Link, ...]
     rows: int
@@ -138,7 +138,7 @@ class Contents:
             previous = link.digest
 
 
-def read_log(directory: Path, run_id: str) -> Contents:
+def read_log(directory: Place, run_id: str) -> Contents:
     """Verify the chain of a run and all bytes that it covers, without holding them in memory.
 
     Parameters
@@ -156,7 +156,7 @@ def read_log(directory: Path, run_id: str) -> Contents:
 class _ChainReader:
     """Reads a chain from its beginning; after the first damage, it only looks for missing files."""
 
-    def __init__(self, directory: Path, run_id: str) -> None:
+    def __init__(self, directory: Place, run_id: str) -> None:
         self._directory, self._run_id = directory, run_id
         self._digest = first_digest(run_id)
         self._links: list[Link] = []
@@ -207,7 +207,7 @@ class _ChainReader:
                     self._take(line)
                 self._end_with(line + chain.read(_TAIL))
         except FileNotFoundError:
-            if os.path.lexists(self._directory / NAMES_FILE) or any(self._in_log()):  # else nothing was written yet
+            if is_there(self._directory / NAMES_FILE) or any(self._in_log()):  # else nothing was written yet
                 self._report(CHAIN, None, "is missing")
         except Damaged as error:
             self._report(error.file, None, error.what)
@@ -309,14 +309,14 @@ class _ChainReader:
         """Return the files beside the chain."""
         folder = self._directory / "log"
         if folder.is_dir():
-            for name in sorted(os.listdir(folder)):
+            for name in sorted(place.name for place in folder.iterdir()):
                 if name != "chain":
                     yield f"log/{name}".encode("utf-8", "backslashreplace").decode()
 
     def _size(self, file: str) -> int | None:
         """Return the size of a regular file; None if it is missing."""
         try:
-            status = os.lstat(self._directory / file)
+            status = (self._directory / file).lstat()
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(status.st_mode):

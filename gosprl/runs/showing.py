@@ -135,10 +135,10 @@ class _Viewer:
         self._try(self._read_log)
         self._try(self._measure)
         self._try(self._read_certificate)
-        facts["disk"] = _disk(run.directory, run.contents.rows)
+        facts["disk"] = _disk(run.path, run.contents.rows)
         facts["rate"] = self._rate()
         facts["writer"] = is_being_written(run.directory)
-        return Shown(run.directory, facts, tuple(dict.fromkeys(self._problems)))
+        return Shown(run.path, facts, tuple(dict.fromkeys(self._problems)))
 
     def _try(self, part: Callable[[], None]) -> None:
         try:
@@ -201,7 +201,7 @@ class _Viewer:
 
     def _rate(self) -> dict[str, Any] | None:
         """Return events a second since the run was begun or last taken up, from times in the manifest and of files."""
-        chain, last = self._run.directory / CHAIN, self._run.manifest["continued"][-1:]
+        chain, last = self._run.path / CHAIN, self._run.manifest["continued"][-1:]
         since = last[0]["when"] if last else self._run.manifest["created"]
         events = self._run.contents.rows - (last[0]["event"] if last else 0)
         try:

@@ -33,8 +33,9 @@ from gosprl.runs.chain import (
     segment_name,
     segment_number,
 )
-from gosprl.runs.files import MIB, Damaged, disk, open_regular, synced
+from gosprl.runs.files import MIB, Damaged, disk, open_regular, synced, unshare
 from gosprl.runs.notes import Notes
+from gosprl.runs.places import Place, is_there, located
 from gosprl.runs.reading import Contents
 from gosprl.runs.schemas import BATCH_ROWS, DTYPES, LOG, NAMES, Name, checked_columns, checked_name, groups
 
@@ -69,7 +70,7 @@ class LogWriter:
     """
 
     def __init__(
-        self, directory: Path, run_id: str, contents: Contents | None = None, segment_bytes: int = 64 * MIB
+        self, directory: Place, run_id: str, contents: Contents | None = None, segment_bytes: int = 64 * MIB
     ) -> None:
         links = () if contents is None else _resumable(contents, directory, run_id)
         sizes = {link.file: link.end for link in links} | {CHAIN: len(links) * WIDTH}
@@ -92,6 +93,10 @@ class LogWriter:
         self._error: Exception | None = None
         self._output = Output(directory, sizes, made)
         self._open_chain(resumed=bool(links))
+
+    def lost(self) -> str | None:
+        """Return the first open file that was removed or replaced; None if all are there."""
+        return self._output.lost()
 
     @property
     def digest(self) -> str:
@@ -220,7 +225,7 @@ class LogWriter:
         return dataclasses.replace(link, digest=self._digest).line
 
 
-def _resumable(contents: Contents, directory: Path, run_id: str) -> tuple[Link, ...]:
+def _resumable(contents: Contents, directory: Place, run_id: str) -> tuple[Link, ...]:
     if (contents.directory, contents.run_id) != (directory, run_id):
         raise InputError(f"contents: expected those of {directory}, got those of {contents.directory}")
     if contents.problems:
@@ -228,16 +233,16 @@ def _resumable(contents: Contents, directory: Path, run_id: str) -> tuple[Link, 
     return contents.links
 
 
-def _require_no_log(directory: Path) -> None:
+def _require_no_log(directory: Place) -> None:
     folder = directory / "log"
-    if os.path.lexists(directory / NAMES_FILE) or (os.path.lexists(folder) and any(folder.iterdir())):
+    if is_there(directory / NAMES_FILE) or (is_there(folder) and any(folder.iterdir())):
         raise InputError(f"out: {directory} has a log already; resume it, or give another directory")
 
 
-def _made_folder(path: Path) -> list[Path]:
+def _made_folder(path: Place) -> list[Place]:
     """Make a directory; return those that were made, none if it exists."""
     try:
-        os.mkdir(path)
+        path.mkdir()
     except FileExistsError:
         if not path.is_dir():
             raise
@@ -249,8 +254,10 @@ def _trim(contents: Contents, sizes: dict[str, int]) -> None:
     """Cut off torn tails. No sync is needed: if they come back after a crash, they are torn tails again."""
     for file in contents.unacknowledged:
         if file not in sizes:
-            disk.unlink(contents.directory / file)
+            where, at = located(contents.directory / file)
+            disk.unlink(where, **at)
             continue
+        unshare(contents.directory, file)
         fd = open_regular(contents.directory, file, os.O_WRONLY)
         try:
             disk.truncate(fd, sizes[file])
@@ -290,7 +297,7 @@ def copy_prefix(contents: Contents, target: Path) -> None:
         output.close()
 
 
-def _copy(directory: Path, link: Link, previous: str, output: Output) -> None:
+def _copy(directory: Place, link: Link, previous: str, output: Output) -> None:
     data = b"".join(chunks(directory, link))  # bounded: links of longer batches are refused
     if next_digest(previous, link.fields, [data]) != link.digest:
         raise Damaged(link.file, link.number, "changed after it was verified")

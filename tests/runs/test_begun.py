@@ -334,10 +334,10 @@ def test_whatever_fails_when_it_begins_no_run_is_without_its_data(call, tmp_path
     for n in range(6):
         made, run = itertools.count(), tmp_path / f"{call} {n}"
 
-        def fails(*given, made=made, n=n):
+        def fails(*given, made=made, n=n, **at):
             if next(made) == n:
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return plain(*given)
+            return plain(*given, **at)
 
         with monkeypatch.context() as patched:
             patched.setattr(files.disk, call, fails)
@@ -352,7 +352,12 @@ def test_whatever_fails_when_it_begins_no_run_is_without_its_data(call, tmp_path
 
 def test_data_are_on_the_disk_before_the_manifest_and_the_manifest_before_the_log(tmp_path, monkeypatch):
     order, plain = [], files.disk.replace
-    monkeypatch.setattr(files.disk, "replace", lambda a, b: (order.append(os.path.basename(b)), plain(a, b))[1])
+
+    def noted(source, target, **at):
+        order.append(os.path.basename(target))
+        plain(source, target, **at)
+
+    monkeypatch.setattr(files.disk, "replace", noted)
     gosprl.collect(river(), 3, seed=0, out=tmp_path / "run", data=([0], [0], [0]), data_order="collected")
     assert order[:2] == ["data.json", "manifest.json"]
 
