@@ -330,15 +330,19 @@ class Watch:
         if not self.on:
             return
         if event == "open" and isinstance(args[0], (str, bytes, os.PathLike)) and self._writes(args):
-            path = os.path.abspath(os.fsdecode(args[0]))
+            path = self._full(args[0])
             if not path.startswith(self._allowed) and not _from_cache():
                 self.seen.append(f"opens {path} for writing")
         elif event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.truncate", "os.symlink", "os.link"):
-            outside = isinstance(args[0], (str, os.PathLike)) and not os.path.abspath(args[0]).startswith(self._allowed)
+            outside = isinstance(args[0], (str, os.PathLike)) and not self._full(args[0]).startswith(self._allowed)
             if outside and not _from_cache():
                 self.seen.append(f"{event} {args}")
         elif (event == "import" or event.startswith(FORBIDDEN)) and not _from_cache():
             self.seen.append(f"{event} {args!r:.100}")
+
+    def _full(self, name):
+        """A path; a relative one is that of a directory that is held open, since nothing is in the current one."""
+        return os.path.abspath(os.path.join(self._allowed, "run", os.fsdecode(name)))
 
     @staticmethod
     def _writes(args):
@@ -364,7 +368,14 @@ def watch(folder):
     held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, resource.RLIM_INFINITY))
     signal.signal(signal.SIGALRM, _too_long)
+    elsewhere(folder).mkdir()
+    os.chdir(elsewhere(folder))
     return Watch(folder)
+
+
+def elsewhere(folder):
+    """The current directory while a run is used, which stays empty."""
+    return folder / f"elsewhere-{os.getpid()}"
 
 
 def _case(folder):
@@ -396,7 +407,8 @@ def change_and_use(name, number, change):
     finally:
         watched.on = False
         signal.alarm(0)
-    return ended, "; ".join([wrong, *watched.seen]).strip("; ")
+    written = [f"writes {entry.name} to the current directory" for entry in os.scandir(elsewhere(folder))]
+    return ended, "; ".join([wrong, *watched.seen, *written]).strip("; ")
 
 
 def _where(error):

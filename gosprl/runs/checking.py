@@ -13,7 +13,8 @@ from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.certificate import CERTIFICATE, unfit
 from gosprl.runs.chain import CHAIN, NAMES_FILE
 from gosprl.runs.files import Damaged, read_json
-from gosprl.runs.manifests import MANIFEST, TABLE
+from gosprl.runs.journal import SYSTEM_STATE
+from gosprl.runs.manifests import CHECKPOINTS, MANIFEST, TABLE
 from gosprl.runs.opened import FORGED, OpenRun
 from gosprl.runs.reading import Contents
 
@@ -39,7 +40,7 @@ def of_other_moments(run: OpenRun) -> Iterator[Damaged]:
     """Yield what does not belong together: files that speak of more than the log or the manifest has."""
     manifest, contents, beside = run.manifest, run.contents, run.beside
     events = [leg["first"] for leg in manifest["legs"]] + [entry["event"] for entry in manifest["continued"]]
-    saved = [one for one in beside.checkpoints if not one.wrong]  # a damaged one is not used
+    saved = [one for one in beside.checkpoints if not one.wrong]  # a damaged one only costs time
     for file, said in ((MANIFEST, max(events)), *((one.file, one.events) for one in saved)):
         if said > contents.rows:
             yield _missing(contents, f"is missing: {file} speaks of {said} events, {contents.rows} are there")
@@ -49,6 +50,9 @@ def of_other_moments(run: OpenRun) -> Iterator[Damaged]:
             said_there = f"{one.legs} leg(s) and {one.continued} continuation(s)"
             what = f"is older than {one.file}: expected {said_there}, got {here[0]} and {here[1]}"
             yield Damaged(MANIFEST, None, what)
+    for one in beside.checkpoints:
+        if one.wrong and one.file == f"{CHECKPOINTS}/{SYSTEM_STATE}":  # without it, the system would be reset
+            yield Damaged(one.file, None, one.wrong)
     if beside.wrong is not None:
         yield beside.wrong
     wrong = None if beside.certificate is None else unfit(beside.certificate, contents)

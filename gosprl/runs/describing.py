@@ -6,6 +6,7 @@ the run is resumed. Nothing that is read here is executed.
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -13,18 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from gosprl import strategies
+from gosprl import _checks, strategies
 from gosprl.collecting.requirements import ByObservation, Discovered, Fixed, Requirement, scattered
 from gosprl.collecting.thorough import Thorough
 from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.runs.declared import check_declared, check_size, of_strategies
 from gosprl.runs.keys import key_of, text_of
 from gosprl.sets import KL, Bernstein
 from gosprl.strategies import Strategy
 
 FAMILIES = {"KL": KL, "Bernstein": Bernstein}
 GIVEN, SYSTEM = "given", "the system"
+_DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8))")  # of arrays of numbers, as NumPy says it
 
 
 def is_given(description: Any) -> bool:
@@ -73,6 +76,15 @@ def restored(description: Any, name: str, system: Any = None) -> Any:
             f"{name}: the run was made with {description[GIVEN]}, which cannot be stored; give it again to "
             f"gosprl.resume(..., {name}=...)"
         )
+    try:
+        return _restored(description, name, system)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name}: expected a description of a value, got {description!r:.80}: {error}") from None
+
+
+def _restored(description: dict[str, Any], name: str, system: Any) -> Any:
     kind, value = next(iter(description.items()), ("", None))
     if kind == "number" and value in ("inf", "-inf", "nan"):
         return float(value)
@@ -90,7 +102,7 @@ def restored(description: Any, name: str, system: Any = None) -> Any:
 
 
 def _array(numbers: Any, dtype: str, name: str) -> Any:
-    if np.dtype(dtype).kind not in "biuf":
+    if not _DTYPE.fullmatch(dtype):
         raise InputError(f"{name}: expected numbers, got dtype {dtype!r:.20}")
     try:
         return np.array(numbers, dtype=np.dtype(dtype))
@@ -117,11 +129,12 @@ def strategy_restored(description: Any, system: Any, given: Mapping[str, Any]) -
     """Return the strategy that was described, with options that are given again."""
     if is_given(description):
         restored(description, "strategy")
-    options = {
-        name: given[name] if name in given else restored(one, name, system)
-        for name, one in description["options"].items()
-    }
-    return strategies.make(description["name"], {**options, **given})
+    if not isinstance(description, dict) or not isinstance(description.get("options"), dict):
+        raise InputError(f"strategy: expected its name and its options, got {description!r:.80}")
+    stored = {name: restored(one, name, system) for name, one in description["options"].items() if name not in given}
+    _checks.choice("strategy", description.get("name"), strategies.STRATEGIES)
+    check_declared(stored, of_strategies(), f"strategy {description['name']}: options")
+    return strategies.make(description["name"], {**stored, **given})
 
 
 def need_described(need: Requirement, model: EmpiricalModel) -> Any:
@@ -217,6 +230,7 @@ def table_restored(table: Mapping[str, Any]) -> TabularMDP:
         drawn = None if table["map"] is None else [str(line) for line in table["map"]]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"system.json: expected a table of transitions: {error!r:.80}") from None
+    check_size(size["states"], size["actions"], len(parts[0]))
     mdp = TabularMDP((*parts, probability), start, noise=noise, name=name, map=drawn, **size)
     if rewards is not None:
         if rewards.shape != (len(mdp.rows),):

@@ -3,7 +3,7 @@
 A manifest may come from a stranger. Code that reads it later relies on the types and ranges that are checked here.
 """
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -171,7 +171,7 @@ def _whole(value: Any, low: int, high: int | None = None) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # an int may be too large for a float
 
 
 def _or_none(test: Test) -> Test:

@@ -4,6 +4,7 @@ from gosprl.collecting.collect import model_with
 from gosprl.collecting.surroundings import Surroundings
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.runs.declared import check_claims
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.resuming import table_of
 from gosprl.runs.standin import StandIn
@@ -21,6 +22,8 @@ def begun_model(run: OpenRun, table: TabularMDP | None = None) -> EmpiricalModel
     table
         The table that it walked, where it is known; None: what the run has stored.
     """
+    if table is None:
+        check_claims(run)
     system: System = StandIn(run.manifest["system"], run.names)
     if run.is_table:
         system = Tabular(table_of(run) if table is None else table)

@@ -12,6 +12,8 @@ from gosprl.errors import GosprlError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.content import thaw
 from gosprl.runs import describing
+from gosprl.runs.declared import check_claims
+from gosprl.runs.files import Damaged
 from gosprl.runs.manifests import TABLE
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs
@@ -87,6 +89,10 @@ class Remaking:
             return system
         if described["digest"] is not None:
             raise Unknown("the system told its dynamics, which plans used; give it: verify(directory, system=...)")
+        try:
+            check_claims(self._run)
+        except Damaged as error:
+            raise Unknown(str(error)) from None
         return StandIn(described, self._run.names)
 
     def _changes(self, leg: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from gosprl.errors import InputError
 from gosprl.mdp.tabular import TabularMDP
 from gosprl.runs import describing
 from gosprl.runs.checking import check_undamaged
-from gosprl.runs.files import read_json
-from gosprl.runs.manifests import TABLE
+from gosprl.runs.declared import check_claims, check_declared, of_application
+from gosprl.runs.files import Damaged, read_json
+from gosprl.runs.manifests import MANIFEST, TABLE
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.replay import Replay
 from gosprl.runs.settings import Out
@@ -146,6 +147,7 @@ def call(
         arguments = {
             name: describing.restored(value, name, mdp) for name, value in settings["application"]["arguments"].items()
         }
+        check_declared(arguments, of_application(function), f"application {settings['application']['name']}: arguments")
         return function(system, out=out, **{**arguments, **given})
     options = {name: value for name, value in changes.items() if name not in ("need", "strategy")}
     chosen = changes.get("strategy")
@@ -200,12 +202,19 @@ def table_of(run: OpenRun) -> TabularMDP:
             "and give it: gosprl.resume(directory, system=...)"
         )
     source = described["source"]
+    try:
+        check_claims(run)
+    except Damaged as error:
+        raise InputError(f"system: {run.directory}: {error}") from None
     if described["stored"]:
         mdp = describing.table_restored(read_json(run.directory / TABLE, root=run.directory))
     elif isinstance(source, dict) and isinstance(source.get("env"), str):
         from gosprl import envs
 
-        mdp = envs.make(source["env"], **source.get("settings", {}))
+        try:
+            mdp = envs.make(source["env"], **source.get("settings", {}))
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"system: {run.directory}: {MANIFEST} names no domain: {error!s:.200}") from None
     else:
         raise InputError(f"system: the table of {run.directory} is too large to be stored with it; give it: system=...")
     return checked_table(mdp, run)
