@@ -5,7 +5,7 @@ another seed; it is false if anything that its answer claims at level delta is. 
 does on purpose what the route must not do, and is mostly false: without it, a route without false answers would say
 nothing.
 
-    python -m evidence.seams [--runs 200] [--routes TEXT]      writes evidence/results/seams.md
+    python -m evidence.seams [--runs 200] [--twins 40] [--routes TEXT]      writes evidence/results/seams.md
 
 Runs that are finished are kept in `.evidence/`, for the exact sources of the package: a script that was stopped goes
 on where it was. With `--routes`, only the routes whose name contains the text are run, and nothing is written.
@@ -38,7 +38,7 @@ DELTA = 0.1
 TINY = 1e-9
 CONTINUED, SAMPLES, COPIES = 15, 20, 16
 NARROW = 1e-4  # times the width of sets that hold
-WALKERS, STEPS, SLOW = 8, 4000, 100.0
+WALKERS, STEPS, SLOW = 8, 800, 100.0
 GAMMA = 0.8
 MEANS = np.array([0.6, 0.4])  # of the rewards of two states that lead to each other
 COIN = np.array([[[0.5, 0.5]], [[0.5, 0.5]]])  # [S, A, S]
@@ -121,11 +121,11 @@ def fleet_as_data_is_false(seed, form):
     with tempfile.TemporaryDirectory() as directory:
         fleet = Simulated(mdp, WALKERS, entropy=[seed, 7], restart=0.0, lost=is_lost_by_state)
         out = Path(directory) / "run" if form == "run" else None
-        first = gosprl.collect(mdp, 200, seed=seed, workers=fleet, late=None, out=out)
+        first = gosprl.collect(mdp, 80, seed=seed, workers=fleet, late=None, out=out)
         s, a, s_next, count = first.model.transitions()
         data = {"Result": first, "model": first.model, "run": out, "counts": (s, a, s_next, count)}[form]
         order = None if form == "run" else "collected"
-        second = gosprl.collect(mdp, 400, seed=seed + 10**6, data=data, data_order=order)
+        second = gosprl.collect(mdp, 200, seed=seed + 10**6, data=data, data_order=order)
     return sets_are_false(second.model, COIN)
 
 
@@ -305,10 +305,11 @@ def count(jobs, finished, workers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--twins", type=int, default=40)
     parser.add_argument("--routes", default="")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    runs, began = options.runs, time.perf_counter()
+    runs, twins, began = options.runs, options.twins, time.perf_counter()
     lines = [
         "# Where two features meet",
         "",
@@ -322,11 +323,11 @@ def main():
     with Finished() as finished:
         for name, route in ROUTES.items():
             if options.routes in name:
-                ours, twins = (
-                    count([(name, twin, seed) for seed in range(runs)], finished, options.workers)
-                    for twin in (False, True)
+                ours, theirs = (
+                    count([(name, is_twin, seed) for seed in range(number)], finished, options.workers)
+                    for is_twin, number in ((False, runs), (True, twins))
                 )
-                lines.append(f"| {name} | {ours} | {runs} | {route.broken} | {twins} | {runs} |")
+                lines.append(f"| {name} | {ours} | {runs} | {route.broken} | {theirs} | {twins} |")
                 print(lines[-1], flush=True)
     if not options.routes:
         RESULT.write_text("\n".join(lines) + "\n")
