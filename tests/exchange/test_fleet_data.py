@@ -10,6 +10,8 @@ from evidence.seams import COIN, is_lost_by_state, sets_are_false
 from gosprl import InputError
 from gosprl.exchange import export
 from gosprl.exchange.incoming.minari import Minari
+from gosprl.exchange.learnt import as_interval_mdp
+from gosprl.exchange.sources import counted, opened
 from gosprl.fleet.simulated import Simulated
 
 FORMS = {
@@ -63,6 +65,10 @@ def test_a_fleet_goes_on_from_the_samples_of_another(form, tmp_path):
     assert gosprl.runs.verify(tmp_path / "second").ok
     certificate = json.loads((tmp_path / "second" / "certificate.json").read_text())
     assert certificate["fleet"]["unknown"] == sum(have.values())
+    recounted = counted(opened(tmp_path / "second"))  # from the data and the log, without the planner
+    for now, then in zip(recounted.stored(), second.model.stored(), strict=True):
+        assert np.array_equal(now, then)
+    assert np.array_equal(recounted.unknown_until, second.model.unknown_until)
     third = gosprl.collect(gosprl.TabularMDP(COIN), 220, seed=2, data=tmp_path / "second")
     assert third.unknown == second.unknown
     for result in (first, second, third):
@@ -96,6 +102,16 @@ def test_what_a_fleet_assumed_is_assumed_of_its_data():
     for order, what in (("collected", "the data"), ("unknown", "that the data were not selected by their outcome")):
         second = gosprl.collect(mdp, 30, seed=1, data=first, data_order=order)
         assert str(second.guarantee) == f"delta=0.1, given {what} and that losses do not depend on outcomes"
+
+
+def test_exported_intervals_of_rewards_allow_for_unknown_places():
+    """Most ones of state 0 are lost: its mean, 0.6, is far above the mean that is known."""
+    mdp = gosprl.TabularMDP(COIN, rewards=np.array([[0.6], [0.4]]), noise="bernoulli")
+    workers = fleet(mdp, 0, lambda rng, report: report.reward == 1 and rng.random() < 0.9)
+    model = gosprl.collect(mdp, 200, seed=0, workers=workers, late=None).model
+    low, mean, high = as_interval_mdp(model, delta=0.1).rewards["reward"]
+    assert mean[0] < 0.3
+    assert np.all((low[:2] <= [0.6, 0.4]) & (high[:2] >= [0.6, 0.4]))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npz"])
