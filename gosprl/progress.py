@@ -180,6 +180,7 @@ class GoalProgress(_Reports):
 
 
 _walking: list["Engine"] = []  # those that a flag stops, in the main thread
+_asked = False  # whether an end was asked for while nothing walked
 
 
 def interrupt() -> bool:
@@ -188,6 +189,18 @@ def interrupt() -> bool:
         return False
     _walking[-1].interrupted = True
     return True
+
+
+def raise_interrupt() -> None:
+    """Let the run of the main thread stop, or raise `KeyboardInterrupt` where there is none, or it was told before.
+
+    An exception that a signal raises in a destructor or in a callback of another library is lost. Therefore it is
+    noted, and the next run does not begin (`interrupts_heard`).
+    """
+    global _asked
+    if not interrupt():
+        _asked = True
+        raise KeyboardInterrupt
 
 
 def is_interrupted() -> bool:
@@ -201,10 +214,14 @@ def interrupts_heard(engine: "Engine") -> Iterator[None]:
 
     Only the main thread hears signals, and Ctrl-C only where it is not to be ignored; elsewhere nothing changes.
     """
+    global _asked
     engine.interrupted = False
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    if _asked:
+        _asked = False
+        raise KeyboardInterrupt
 
     def heard(number: int, frame: Any) -> None:
         if not interrupt():

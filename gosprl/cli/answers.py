@@ -18,7 +18,9 @@ from gosprl.cli.fleets import copies
 from gosprl.cli.pages import check_report, write_answer
 from gosprl.cli.saving import check_file, observations, save, transitions
 from gosprl.cli.shared import INTERRUPTED, facts, live, out, outcome, print_error, print_json, summary
+from gosprl.printing import brief
 
+NAME = 80  # characters of the name of a state in a table
 LISTED = 50  # the largest number of states whose policy is printed
 
 
@@ -132,7 +134,7 @@ def _per_state(output: dict[str, Any], listed: tuple[str, ...], model: gosprl.Em
     for title in ("state", *("action" if name == "policy" else name for name in listed)):
         table.add_column(title, justify="right")
     for s in states[:LISTED].tolist():
-        table.add_row(escape(model.states.name(s)), *(f"{output[name][s]:.4g}" for name in listed))
+        table.add_row(escape(brief(model.states.name(s), NAME)), *(f"{output[name][s]:.4g}" for name in listed))
     return table
 
 

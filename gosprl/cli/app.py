@@ -2,9 +2,12 @@
 
 import signal
 import sys
+import threading
+import warnings
+from collections.abc import Callable
 from io import TextIOWrapper
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +21,10 @@ from gosprl.cli import reproduce as cli_reproduce
 from gosprl.cli import runs as cli_runs
 from gosprl.cli import watching as cli_watching
 from gosprl.cli.shared import INTERRUPTED, TERMINATED, exits
-from gosprl.progress import interrupt
+from gosprl.printing import lines_printable
+from gosprl.progress import raise_interrupt
+
+AGAIN = 0.05  # seconds after which an interrupt that was lost is said again
 
 app = typer.Typer(
     name="gosprl",
@@ -77,14 +83,34 @@ def main() -> None:
         terminated = True
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.raise_signal(signal.SIGINT)
-        elif not interrupt():  # as in the background of a shell: Ctrl-C is not heard, but this is
-            raise KeyboardInterrupt
+        else:  # as in the background of a shell: Ctrl-C is not heard, but this is
+            raise_interrupt()
 
     if isinstance(sys.stdout, TextIOWrapper):  # a character that the terminal cannot show must not end a run
         sys.stdout.reconfigure(errors="backslashreplace")
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, terminate)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda number, frame: raise_interrupt())
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda *said, **more: lines_printable(usual(*said, **more))
+    sys.unraisablehook = _said_again(sys.unraisablehook)
     try:
         app()
     except SystemExit as end:
         sys.exit(TERMINATED if terminated and end.code == INTERRUPTED else end.code)
+
+
+def _said_again(usual: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return a hook for exceptions that Python ignores, as in destructors: an interrupt is said again later."""
+
+    def hook(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            usual(lost)
+            return
+        number = signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT
+        again = threading.Timer(AGAIN, signal.pthread_kill, (threading.main_thread().ident, number))
+        again.daemon = True
+        again.start()
+
+    return hook

@@ -34,6 +34,7 @@ from gosprl.cli.shared import (
     print_json,
     samples,
 )
+from gosprl.printing import brief
 
 
 def probe(
@@ -147,5 +148,5 @@ def _table(env: str, found: gosprl.Probe) -> Table:
     for column in ("", "finding", "known"):
         table.add_column(column)
     for verdict in found.verdicts:
-        table.add_row(escape(verdict.about), escape(verdict.text), escape(verdict.known))
+        table.add_row(*(escape(brief(text)) for text in (verdict.about, verdict.text, verdict.known)))
     return table

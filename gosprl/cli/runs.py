@@ -194,7 +194,7 @@ def _environment(source: dict[str, Any], yes: bool) -> tuple[str, Any]:
 
 def _ask(what: str, yes: bool) -> None:
     """Say what is about to be done, and ask; `InputError` if the answer is no, or nobody can answer."""
-    from gosprl.runs.looking import printable
+    from gosprl.printing import printable
 
     err.print(f"about to {escape(printable(what))}", highlight=False, soft_wrap=True)
     if yes:

@@ -7,6 +7,7 @@ Ctrl-C, 143 after SIGTERM. Of `verify`: 0 confirmed, 1 damaged, 3 neither.
 import functools
 import json
 import math
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +19,6 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, ProgressColumn, TextColumn
 from rich.table import Table
@@ -26,6 +26,8 @@ from rich.table import Table
 import gosprl
 from gosprl import _checks
 from gosprl.cli import completing
+from gosprl.cli.console import Terminal
+from gosprl.printing import brief, lines_printable
 from gosprl.progress import LogLines, fleet_of, states_of
 
 P = ParamSpec("P")
@@ -34,8 +36,8 @@ INTERRUPTED, TERMINATED = 130, 143  # exit statuses after Ctrl-C and after SIGTE
 
 MAX_WIDTH = 10_000  # characters of a table's line
 
-out = Console()
-err = Console(stderr=True)
+out = Terminal()
+err = Terminal(stderr=True)
 
 ENV = "A domain (see `gosprl domains`) or the id of a Gymnasium environment."
 Env = Annotated[str, typer.Argument(help=ENV, autocompletion=completing.environments)]
@@ -167,7 +169,7 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
             if isinstance(error, gosprl.GosprlError) and not isinstance(error, gosprl.PrecisionError):
                 print_error(error)  # the world is at fault, such as a full disk
                 raise typer.Exit(1) from None
-            traceback.print_exc()
+            sys.stderr.write(lines_printable(traceback.format_exc()))
             err.print("[bold red]internal error:[/] this is a bug in gosprl; please report it with the traceback above")
             raise typer.Exit(70) from None
 
@@ -177,12 +179,12 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
 def print_table(table: Table) -> None:
     """Print a table of numbers at its natural width: a narrow terminal breaks its lines, but no digit is cut off."""
     width = out.measure(table, options=out.options.update(width=MAX_WIDTH)).maximum
-    Console(width=max(width, out.width)).print(table)
+    Terminal(width=max(width, out.width)).print(table)
 
 
 def print_error(error: Exception) -> None:
     """Print an error in one line on stderr."""
-    err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    err.print(f"[bold red]error:[/] {escape(brief(str(error), MAX_WIDTH))}", highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -303,10 +305,10 @@ def _live(*columns: ProgressColumn, total: float | None) -> Iterator[Callable[[d
 
 def facts(env: str, rows: list[tuple[str, str]]) -> Table:
     """Return a table of names and values, without those that have no value."""
-    table = Table(title=escape(env), box=SIMPLE_HEAD, show_header=False)
+    table = Table(title=escape(brief(env)), box=SIMPLE_HEAD, show_header=False)
     for name, value in rows:
         if value:
-            table.add_row(escape(name), escape(value))
+            table.add_row(*(escape(lines_printable(brief(text))) for text in (name, value)))
     return table
 
 

@@ -7,6 +7,7 @@ that are stepped through and ask/tell call these methods one by one; a `TabularM
 """
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from gosprl import _checks
 from gosprl.collecting import rules
+from gosprl.collecting.forked import end_copy
 from gosprl.collecting.outcome import Outcome, Paused, Start
 from gosprl.collecting.record import Record
 from gosprl.collecting.rules import INVALID_ROW
@@ -320,7 +322,12 @@ class Engine:
 
     def _step(self, system: "System", row: int) -> None:
         s, self.state = self.state, None  # not known while the system is at work
-        outcome = self._checked(system.step(int(self.record.model.rows.action[row])), system)
+        owner = os.getpid()
+        try:
+            answer = system.step(int(self.record.model.rows.action[row]))
+        finally:
+            end_copy(owner)
+        outcome = self._checked(answer, system)
         self.state = s
         # the age of an episode is counted in `arrive`
         cut_off = not outcome.terminated and (outcome.truncated or self.age + 1 >= self.horizon)
@@ -343,11 +350,14 @@ class Engine:
     def reset_of(self, system: "System") -> tuple[Any, Sequence[int] | None]:
         """Reset a system; (key of the observation, the actions offered), after checking it."""
         before, self.state = self.state, None
+        owner = os.getpid()
         try:
             answer = system.reset()
         except Paused:
             self.state = before
             raise
+        finally:
+            end_copy(owner)
         key, actions = answer if isinstance(answer, Start) else (answer, None)
         key = self.key_of(key, f"the state that {type(system).__name__}.reset() returned")
         self.state = before

@@ -12,7 +12,7 @@ from typing import Any
 from gosprl.errors import InputError
 from gosprl.exchange.exporting import needs
 from gosprl.exchange.sources import Source
-from gosprl.runs.looking import printable
+from gosprl.printing import printable
 
 MOST_EDGES = 20_000
 _SHAPES = {"live": "ellipse", "final": "doublecircle", "crash": "octagon", "reset": "point"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gosprl.errors import InputError
 from gosprl.model.origins import Origin, kind_of
-from gosprl.runs.looking import printable
+from gosprl.printing import printable
 
 WHY = {
     "run": "both are, or have, run {}",

@@ -10,6 +10,7 @@ itself. A fleet of one walker therefore sees the same system, number by number.
 import contextlib
 import hashlib
 import math
+import os
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gosprl import _checks
+from gosprl.collecting.forked import end_copy
 from gosprl.collecting.outcome import Outcome, Start
 from gosprl.collecting.streams import Entropy
 from gosprl.errors import GosprlError, InputError
@@ -59,6 +61,13 @@ class Walker:
 
     def answer(self, order: Order) -> Report:
         """Carry out an order; exceptions of the system are passed on."""
+        owner = os.getpid()
+        try:
+            return self._answer(order)
+        finally:
+            end_copy(owner)
+
+    def _answer(self, order: Order) -> Report:
         number, walker, action = order[:3]
         if action == RESET:
             start = self._system.reset()

@@ -8,7 +8,7 @@ import html
 import math
 from typing import Any
 
-from gosprl.runs.looking import printable
+from gosprl.printing import printable
 
 LONGEST = 80  # characters of a text from data
 ISOLATED = "\u2068{}\u2069"  # where there are no elements: the direction of a text ends with it

@@ -51,9 +51,9 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.origins import within
 from gosprl.model.space import UNSAID
 from gosprl.model.states import CRASH
+from gosprl.printing import printable
 from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, write_json
 from gosprl.runs.keys import key_of, text_of
-from gosprl.runs.looking import printable
 from gosprl.runs.manifests import BY_DATA, DATA
 from gosprl.runs.places import Place
 from gosprl.systems.base import System

@@ -74,8 +74,3 @@ def sizes(directory: Path) -> dict[str, int]:
                 name = f"{folder}/{entry.name}" if folder else entry.name
                 found[name] = entry.stat(follow_symlinks=False).st_size
     return found
-
-
-def printable(text: str) -> str:
-    """Return a text with its control characters escaped: a stranger may have written it for a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from gosprl.errors import InputError
+from gosprl.printing import printable
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.begun import KeptData, data_in_words
 from gosprl.runs.chain import NAMES_FILE
 from gosprl.runs.files import Damaged, read_json, write_json
-from gosprl.runs.looking import id_in_damaged, printable
+from gosprl.runs.looking import id_in_damaged
 from gosprl.runs.manifests import CHECKPOINTS, MANIFEST, TABLE, now, read_manifest
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.reading import Contents, read_log

@@ -17,6 +17,7 @@ from gosprl.collecting.surroundings import Surroundings
 from gosprl.errors import GosprlError
 from gosprl.fleet.record import FleetRecord
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.printing import printable
 from gosprl.runs import describing
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.begun import data_in_words
@@ -24,7 +25,7 @@ from gosprl.runs.certificate import CERTIFICATE, unfit
 from gosprl.runs.chain import CHAIN
 from gosprl.runs.files import Damaged
 from gosprl.runs.locks import is_being_written
-from gosprl.runs.looking import id_in_damaged, printable, sizes
+from gosprl.runs.looking import id_in_damaged, sizes
 from gosprl.runs.manifests import read_manifest
 from gosprl.runs.models import begun_model
 from gosprl.runs.opened import OpenRun

@@ -17,6 +17,7 @@ from typing import Any
 
 from gosprl.collecting.result import Result
 from gosprl.mdp.tabular import TabularMDP
+from gosprl.printing import printable
 from gosprl.runs.auditing import Audit, Impossible
 from gosprl.runs.begun import data_in_words
 from gosprl.runs.certificate import CERTIFICATE
@@ -24,7 +25,7 @@ from gosprl.runs.checking import of_other_moments
 from gosprl.runs.comparing import compared, entries, explained, fields, listed, missing
 from gosprl.runs.files import Damaged
 from gosprl.runs.locks import is_being_written
-from gosprl.runs.looking import id_in_damaged, printable
+from gosprl.runs.looking import id_in_damaged
 from gosprl.runs.manifests import MANIFEST, read_manifest
 from gosprl.runs.opened import OpenRun
 from gosprl.runs.playback import Differs

@@ -60,6 +60,7 @@ class Child:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.lines = 0
+        self._owner = os.getpid()  # a forked copy of us must not end it
         self._over = self._closing = False
         self._ending = threading.RLock()  # another thread may close it
         self._tail = b""
@@ -199,6 +200,8 @@ class Child:
 
     def leave(self, farewell: bytes) -> str:
         """Say a last line, and give it a moment to exit before it is ended; how it took that, in words."""
+        if os.getpid() != self._owner:
+            return ""
         with self._ending:
             if self._over:
                 return ""
@@ -215,6 +218,8 @@ class Child:
 
     def end(self) -> None:
         """End it at once, and what it started in its session."""
+        if os.getpid() != self._owner:
+            return
         with self._ending:
             if self._over:
                 return

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from gosprl import _checks
+from gosprl.printing import printable
 from gosprl.runs.certificate import CERTIFICATE
 from gosprl.runs.files import Damaged, read_json, stamp_of
 from gosprl.runs.locks import is_being_written
-from gosprl.runs.looking import printable
 from gosprl.runs.showing import missing_pairs, progress
 from gosprl.watching.following import Follower
 from gosprl.watching.forecast import LEVEL, Forecast, forecast

@@ -87,6 +87,42 @@ main()
     assert warmed.run([sys.executable, "-c", code, "domains", "toy3"], capture_output=True).returncode == 130
 
 
+LOST = """
+import os, signal, sys, threading
+import gymnasium
+from gosprl.cli import domains, main
+class Noisy:
+    def __del__(self):
+        os.kill(os.getpid(), signal.NUMBER)
+        for _ in range(1000):  # the handler is called here, and what it raises is ignored
+            pass
+class Env(gymnasium.Env):
+    observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
+    def __init__(self):
+        Noisy()
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+    def step(self, action):
+        return action, 0.0, False, False, {}
+gymnasium.register("Lost-v0", Env)
+def waiting(*arguments):
+    Noisy()
+    while True:
+        threading.Event().wait(0.01)
+domains._bounds = waiting
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("verb", [["collect", "Lost-v0", "--need", "5", "--seed", "0"], ["domains", "toy3"]])
+def test_a_signal_in_a_destructor_is_not_lost(name, status, verb):
+    """Before a run it is not begun; elsewhere the signal is said again."""
+    code = LOST.replace("NUMBER", name)
+    done = warmed.run([sys.executable, "-c", code, *verb], capture_output=True, text=True, timeout=600)
+    assert done.returncode == status, done.stderr[-2000:]
+
+
 def test_version():
     assert run("--version").stdout.strip() == gosprl.__version__
 
