@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from gosprl.runs.files import disk
 from gosprl.runs.writing import LogWriter
 
-PATIENCE = 120  # seconds, then it hangs
+PATIENCE = 900  # seconds, then it hangs; a loaded machine takes minutes for what takes seconds
 SIGNALS = {"": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}
 CALLS = ("open", "write", "fsync", "replace", "truncate", "unlink")
 

@@ -1,9 +1,11 @@
 """Systems and walkers for the tests of fleets; in a module of their own, since other processes import them."""
 
+import fcntl
 import os
 import signal
 import socket
 import sys
+import termios
 import time
 from enum import Enum
 
@@ -187,7 +189,8 @@ def chatty(line, pickled, number, entropy):
     order, _, _ = wire.ORDER.unpack(line.recv(wire.ORDER.size, socket.MSG_WAITALL))
     good = wire.packed_report(Report(order, number, 1, 0.5))
     line.sendall(good)
-    time.sleep(0.8)  # until that is read
+    while any(fcntl.ioctl(line, termios.TIOCOUTQ, bytes(4))):  # until that is read
+        time.sleep(0.001)
     line.sendall(good)
     time.sleep(1000)
 

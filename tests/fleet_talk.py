@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from gosprl.fleet.orders import RESET, Joined, Order
 
-PATIENCE = 30.0  # seconds for what must come
+PATIENCE = 600.0  # seconds for what must come
 
 
 @contextmanager

@@ -15,7 +15,7 @@ class Caller:
         else:
             host, port = address.rsplit(":", 1)
             self.socket = socket.create_connection((host, int(port)))
-        self.socket.settimeout(20)
+        self.socket.settimeout(600)
         self.file = self.socket.makefile("rb")
 
     def send(self, data):

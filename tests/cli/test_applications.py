@@ -245,13 +245,13 @@ def test_ctrl_c_in_a_terminal_prints_and_saves_what_is_known_and_exits_with_130(
     )
     try:
         os.close(theirs)
-        shown, deadline = "", time.monotonic() + 100
+        shown, deadline = "", time.monotonic() + 6000
         while not re.search(r"estimating the model\D* [1-9][\d,]* steps, [\d,]+ plans, [\d,]+ steps/s", plain(shown)):
             assert time.monotonic() < deadline, shown
             if select.select([terminal], [], [], 1)[0]:
                 shown += os.read(terminal, 65536).decode(errors="replace")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=600)
     finally:
         process.kill()
         process.wait()

@@ -340,13 +340,13 @@ def test_ctrl_c_prints_what_was_collected_and_exits_with_130(arguments):
     process = warmed.Popen(command, stdout=warmed.PIPE, stderr=theirs, text=True, env=environment)
     try:
         os.close(theirs)
-        shown, deadline = "", time.monotonic() + 100
+        shown, deadline = "", time.monotonic() + 6000
         while not re.search(r"[1-9][\d,]* steps, ", shown):
             assert time.monotonic() < deadline, shown
             if select.select([terminal], [], [], 1)[0]:
                 shown += os.read(terminal, 65536).decode(errors="replace")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=600)
     finally:
         process.kill()
         process.wait()

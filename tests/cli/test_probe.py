@@ -93,7 +93,7 @@ def test_ctrl_c():
     process = warmed.Popen(command, stdout=warmed.PIPE, stderr=theirs, text=True, env=environment)
     try:
         os.close(theirs)
-        shown, deadline = "", time.monotonic() + 100
+        shown, deadline = "", time.monotonic() + 6000
         while not re.search(r"[1-9][\d,]* steps, ", shown):
             assert time.monotonic() < deadline, shown
             if select.select([terminal], [], [], 1)[0]:
@@ -184,7 +184,7 @@ class System:
 probe.opened = lambda *given: nullcontext(("one", Stepper(System(), None, 1)))
 main()
 """
-    done = warmed.run([sys.executable, "-c", code, "probe", "one"], capture_output=True, text=True, timeout=100)
+    done = warmed.run([sys.executable, "-c", code, "probe", "one"], capture_output=True, text=True, timeout=600)
     assert (done.returncode, without_notice(done.stderr)) == (1, "")
     assert r"in \udc80" in done.stdout
 

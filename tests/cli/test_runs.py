@@ -42,7 +42,7 @@ def process(*arguments, stdin=warmed.DEVNULL, before="", **options):
     )
 
 
-def until(condition, child, seconds=60):
+def until(condition, child, seconds=600):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -187,7 +187,7 @@ def test_in_a_terminal_the_user_is_asked(lake, answer, status):
     try:
         os.close(theirs)
         os.write(terminal, f"{answer}\n".encode())
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=600)
     finally:
         child.kill()
         os.close(terminal)
@@ -255,11 +255,11 @@ IN_BACKGROUND = "\nimport signal; signal.signal(signal.SIGINT, signal.SIG_IGN)" 
 )
 def test_signals_leave_a_run_that_resumes_to_the_same(tmp_path, number, status, more):
     need, often = ("--need", 600, "--seed", 0), ("--sync-seconds", 0.01)
-    child = process("collect", "corridor24", *need, *often, "--out", tmp_path / "run", before=SLOW + more)
+    child = process("collect", "corridor24", *need, *often, "--out", tmp_path / "run", before=held() + more)
     log = tmp_path / "run/log/chain"
-    until(lambda: log.exists() and log.stat().st_size > 400, child)
+    until(lambda: log.exists() and log.stat().st_size > 0, child)
     child.send_signal(number)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=600)
     assert child.returncode == status
     assert "interrupted" in out
     part = table_of(tmp_path / "run").num_rows
@@ -271,26 +271,36 @@ def test_signals_leave_a_run_that_resumes_to_the_same(tmp_path, number, status, 
     assert json_of("verify", tmp_path / "run")["ok"]
 
 
-SLOW = """
-import time
+HELD = """
+import os, time
+from gosprl.progress import is_interrupted
 from gosprl.systems.tabular import Tabular
-follow = Tabular.follow
-def slowly(self, *given):
-    time.sleep(0.01)
+follow, blocks = Tabular.follow, 0
+def held(self, *given):
+    global blocks
+    blocks += 1
+    while blocks > 5 and not is_interrupted() and not os.path.exists(RELEASED):
+        time.sleep(0.01)
     follow(self, *given)
-Tabular.follow, Tabular.block = slowly, 100
+Tabular.follow, Tabular.block = held, 100
 """
+
+
+def held(released=""):
+    """Code that lets a run make some hundred steps; for more, it has to be interrupted, or a file has to be there."""
+    return f"RELEASED = {str(released)!r}\n{HELD}"
 
 
 def test_the_second_process_is_refused_and_the_first_unharmed(tmp_path):
     given = ("collect", "corridor24", "--need", 100, "--seed", 0, "--out", tmp_path / "run", "--json")
-    first = process(*given, before=SLOW)
+    first = process(*given, before=held(tmp_path / "go on"))
     until((tmp_path / "run/manifest.json").exists, first)
     for second in (given, ("resume", tmp_path / "run")):
         said = refused(*[argument for argument in second if argument != "--json"])
         assert f"is being written by process {first.pid}" in said
     assert "a process is writing now" in words(run("show", tmp_path / "run").stdout)
-    out, err = first.communicate(timeout=120)
+    (tmp_path / "go on").touch()
+    out, err = first.communicate(timeout=600)
     assert first.returncode == 0, err
     assert json.loads(out) == json_of("collect", "corridor24", "--need", 100, "--seed", 0)
     assert json_of("verify", tmp_path / "run")["ok"]
@@ -302,7 +312,7 @@ def test_a_full_disk_is_no_internal_error(tmp_path):
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))"
     given = ("corridor24", "--need", 300, "--seed", 0)
     child = process("collect", *given, "--out", tmp_path / "run", "--sync-steps", 500, before=limit)
-    _, err = child.communicate(timeout=120)
+    _, err = child.communicate(timeout=600)
     assert child.returncode == 1
     assert "could not be written" in err
     assert "Traceback" not in err
@@ -395,7 +405,7 @@ def test_help_and_verbs_without_runs_import_no_arrow():
 def test_a_long_run_in_the_background_writes_log_lines(tmp_path):
     often = SLOW + "\nimport gosprl.progress\ngosprl.progress.LOG_PERIOD = 0.2"
     child = process("collect", "corridor24", "--need", 50, "--seed", 0, "--out", tmp_path / "run", before=often)
-    _, err = child.communicate(timeout=120)
+    _, err = child.communicate(timeout=600)
     lines = without_notice(err).splitlines()
     assert len(lines) >= 2, err
     form = (

@@ -19,7 +19,7 @@ QUEUE = f"bash {Path(__file__).parents[2] / 'examples' / 'processes' / 'queue.sh
 
 
 def run(*arguments, **how):
-    return warmed.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100, **how)
+    return warmed.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=600, **how)
 
 
 class Serving:
@@ -152,7 +152,7 @@ main()
     words = '{"type":"ask","observation":0}\n{"type":"tell","observation":0}\n{"type":"result"}\n'
     file = tmp_path / "samples.npz"
     command = [sys.executable, "-c", code, "serve", "--actions", "1", "--need", "9", "--save", str(file)]
-    done = warmed.run(command, input=words, capture_output=True, text=True, timeout=100, check=False)
+    done = warmed.run(command, input=words, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, "ZeroDivisionError" in done.stderr) == (70, True)
     with np.load(file) as saved:
         assert saved["count"].tolist() == [1]
@@ -226,12 +226,12 @@ def test_sigterm_ends_a_run_and_the_program(tmp_path):
     command = [*COMMAND, "collect", "--process", f"{QUEUE} {tmp_path / 'log'}", "--need", "100000", "--json"]
     process = warmed.Popen(command, stdout=warmed.PIPE, text=True)
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not ((tmp_path / "log").exists() and (tmp_path / "log").read_text().count("\n") > 20):
             assert time.monotonic() < end
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=600)
     finally:
         process.kill()
         process.wait()

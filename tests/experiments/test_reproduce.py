@@ -178,7 +178,8 @@ def test_an_interrupted_run_is_no_run(case):
     sweep.execute(Job(replace(case, horizon=min(100, case.horizon)), "gosprl", 0, max_steps=10))  # compiles
 
     def interrupt():
-        time.sleep(0.5)
+        while not gosprl.progress._walking:
+            time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

@@ -39,7 +39,7 @@ def is_alive(pid):
     return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def is_over(pid, seconds=10.0):
+def is_over(pid, seconds=600.0):
     """Whether a process ends in time."""
     end = time.monotonic() + seconds
     while is_alive(pid) and time.monotonic() < end:

@@ -230,7 +230,7 @@ for life in range(12):
 
 def test_kill_9_at_random_moments_loses_nothing_acknowledged(tmp_path):
     done = warmed.run(
-        [sys.executable, "-c", LIVES, str(tmp_path), RUN], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", LIVES, str(tmp_path), RUN], capture_output=True, text=True, check=True, timeout=600
     )
     lives = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(lives) == 12

@@ -21,7 +21,7 @@ if __name__ == "__main__":
 """
 
 
-def rows_after(directory, rows, seconds=60):
+def rows_after(directory, rows, seconds=600):
     """Wait until a log has so many rows."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

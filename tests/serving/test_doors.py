@@ -33,13 +33,13 @@ def served(request, tmp_path):
     where = "127.0.0.1:0" if request.param == "port" else str(tmp_path / "door")
     thread = threading.Thread(daemon=True, target=serve_socket, args=(told, where, say))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(600)
     yield told, address[0], thread
     thread.join(0.3)
     if thread.is_alive():  # not everything is done: let it end
         with Caller(address[0]) as last:
             walk(last)
-        thread.join(10)
+        thread.join(600)
     assert not thread.is_alive()
 
 
@@ -47,17 +47,25 @@ def test_a_client_walks_until_all_is_done(served):
     told, address, thread = served
     with Caller(address) as client:
         walk(client)
-    thread.join(10)
+    thread.join(600)
     assert not thread.is_alive()
     assert told.result().met
     assert told.result().counts.shape == (4, 2)
+
+
+def asked(address):
+    """What a client that comes and goes is told."""
+    with Caller(address) as client:
+        return client.call(type="ask", observation=0)
 
 
 def test_what_was_collected_outlives_a_client(served):
     told, address, _ = served
     with Caller(address) as client:
         first = client.call(type="ask", observation=0)
-    time.sleep(0.05)
+    while "belongs to another client" in str(again := asked(address)):  # until the server has seen it leave
+        pass
+    assert again == first
     with Caller(address) as client:
         assert client.call(type="ask", observation=0) == first
         assert client.call(type="tell", observation=1)["ok"]
@@ -97,7 +105,7 @@ def test_a_client_that_leaves_in_the_middle_is_not_waited_for(served):
 
 
 def test_a_client_that_does_not_read_delays_nobody(served, monkeypatch):
-    monkeypatch.setattr("gosprl.serving.doors.PATIENCE", 1.0)
+    monkeypatch.setattr("gosprl.serving.doors.PATIENCE", 1e6)  # whoever waits for it waits for ever
     told, address, _ = served
     with Caller(address) as deaf, Caller(address) as other:
         line = b'{"type": "dance", "id": "' + b"x" * 60_000 + b'"}\n'
@@ -105,9 +113,7 @@ def test_a_client_that_does_not_read_delays_nobody(served, monkeypatch):
         with contextlib.suppress(BlockingIOError):
             for _ in range(1000):  # until no room is left on the way there and back
                 deaf.socket.send(line)
-        begin = time.monotonic()
         assert "action" in other.call(type="ask", observation=0, walker="b")
-        assert time.monotonic() - begin < 0.9
         assert other.call(type="tell", observation=1, walker="b")["ok"]
         walk(other, state=1, walker="b")
     assert told.result().met
@@ -156,7 +162,7 @@ def test_clients_that_say_nothing_are_sent_away(tmp_path):
         args=(told, "127.0.0.1:0", lambda name: (address.append(name), ready.set()), 0.2),
     )
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(600)
     with Caller(address[0]) as speaker, Caller(address[0]) as half, Caller(address[0]) as silent:
         assert "action" in speaker.call(type="ask", observation=0)
         half.send(b'{"type": "ask"')
@@ -164,7 +170,7 @@ def test_clients_that_say_nothing_are_sent_away(tmp_path):
         assert silent.file.read() == b""
         assert speaker.call(type="tell", observation=1)["ok"]
         walk(speaker, state=1)
-    thread.join(60)
+    thread.join(600)
     assert not thread.is_alive()
 
 
@@ -222,7 +228,7 @@ def test_a_path_is_for_its_owner_only_and_goes_with_the_server(tmp_path):
     assert stat.S_ISSOCK(path.stat().st_mode)  # one that is refused takes nothing with it
     with Caller(str(path)) as client:
         walk(client)
-    thread.join(10)
+    thread.join(600)
     assert not path.exists()
 
 
@@ -242,14 +248,14 @@ def test_the_socket_of_another_server_stays(tmp_path):
     ready = threading.Event()
     thread = threading.Thread(daemon=True, target=serve_socket, args=(told, str(path), lambda name: ready.set()))
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(600)
     with Caller(str(path)) as client:
         path.unlink()
         with socket.socket(socket.AF_UNIX) as other:
             other.bind(str(path))
             walk(client)
             client.call(type="close")
-            thread.join(60)
+            thread.join(600)
             assert not thread.is_alive()
             assert path.exists()
 
@@ -291,7 +297,7 @@ def test_a_signal_ends_it_and_everything_is_kept(number, tmp_path):
 
     calling = threading.Thread(daemon=True, target=one_step_then_a_signal)
     assert serve_socket(told, str(path), lambda name: calling.start()) == number
-    calling.join(10)
+    calling.join(600)
     assert told.result().steps == 1
     assert signal.getsignal(number) is before
     assert not path.exists()
@@ -307,7 +313,7 @@ def test_pipes():
         out.write(b'{"type":"ask","observation":0}\n')
         assert "action" in json.loads(back.readline())
         out.close()  # without a word
-        thread.join(10)
+        thread.join(600)
         assert not thread.is_alive()
     for descriptor in (requests, answers):
         os.close(descriptor)
