@@ -85,7 +85,7 @@ def original(name):
 
 
 def _written_at_once(kind, path):
-    """Begin a run that waits for each sync: how often it calls the disk depends on its steps, not on how fast that is."""
+    """Begin a run that waits for each sync: the number of its calls of the disk does not depend on how fast that is."""
     journal.BACKLOG = 0  # of this process only
     return go(kind, path)
 

@@ -286,6 +286,17 @@ Tabular.follow, Tabular.block = held, 100
 """
 
 
+SLOW = """
+import time
+from gosprl.systems.tabular import Tabular
+follow = Tabular.follow
+def slowly(self, *given):
+    time.sleep(0.01)
+    follow(self, *given)
+Tabular.follow, Tabular.block = slowly, 100
+"""
+
+
 def held(released=""):
     """Code that lets a run make some hundred steps; for more, it has to be interrupted, or a file has to be there."""
     return f"RELEASED = {str(released)!r}\n{HELD}"
