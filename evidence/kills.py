@@ -137,7 +137,7 @@ def wrong_after(kind, path, journal, life, before):
     return columns, problems
 
 
-def wrong_in_journal(kind, columns, observations, actions, journal, patience=5):
+def wrong_in_journal(kind, columns, observations, actions, journal, patience=300):
     """What the log has of this life has to be what the system's journal begins with."""
     made = steps_of(columns, observations, actions, kind.journal)
     end = time.monotonic() + patience
