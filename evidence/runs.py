@@ -53,7 +53,10 @@ def all_runs(jobs):
         keys = [hashlib.sha256(pickle.dumps(job)).hexdigest() for job in jobs]
         left = {key: job for key, job in zip(keys, jobs, strict=True) if key not in finished.answers}
         if left:
-            one(next(iter(left.values())))  # compile before the workers start
+            first = next(iter(left.values()))
+            one(
+                pickle.loads(pickle.dumps(first))
+            )  # compile before the workers start; the caller's system stays as it is
             with ProcessPoolExecutor(os.cpu_count()) as pool:
                 made = pool.map(one, left.values(), chunksize=max(1, len(left) // 64))
                 for key, answer in zip(left, made, strict=True):

@@ -2,6 +2,7 @@
 
 import evidence.runs
 from evidence.runs import Finished, many
+from gosprl.envs import make
 
 
 def test_a_stopped_script_goes_on_after_its_last_whole_line(tmp_path, monkeypatch):
@@ -16,6 +17,19 @@ def test_a_stopped_script_goes_on_after_its_last_whole_line(tmp_path, monkeypatc
         finished.add("b", (5, True))
     with Finished() as finished:
         assert finished.answers == {"a": [3, True], "b": [5, True]}
+
+
+def test_finished_runs_of_one_system_are_not_made_again(tmp_path, monkeypatch):
+    """What a run computes of a system and keeps with it does not make the same system another one."""
+    monkeypatch.setattr(evidence.runs, "STORE", tmp_path)
+
+    def settings():
+        mdp = make("room20")
+        return [many(mdp, options, 1, need=1).steps.tolist() for options in ({}, {"strategy": "practical"})]
+
+    first = settings()
+    monkeypatch.setattr(evidence.runs, "ProcessPoolExecutor", None)
+    assert settings() == first
 
 
 def test_finished_runs_are_not_made_again(tmp_path, monkeypatch):
