@@ -224,6 +224,17 @@ def test_no_manifest_leads_to_a_traceback_or_outside(made, tmp_path):
     assert not OPENED.outside(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["log", "events"])
+@pytest.mark.parametrize("value", [[], {}, None, 3.5, 2**70, "x"])
+def test_a_certificate_that_cannot_be_one_is_refused(name, value, tmp_path):
+    gosprl.collect(RIVER, 4, seed=0, out=tmp_path / "run")
+    reseal(tmp_path / "run/certificate.json", lambda certificate: certificate.update({name: value}))
+    assert verify(tmp_path / "run").damaged
+    assert show(tmp_path / "run").facts["certificate"] == {"there": True, "of this log": False}
+    with pytest.raises(gosprl.InputError, match=r"certificate\.json"):
+        resume(tmp_path / "run")
+
+
 CLAIMS = """
 import resource, sys
 import gosprl
