@@ -3,7 +3,7 @@
 import os
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from gosprl.collecting.requirements import Requirement, are_resets_possible, sca
 from gosprl.guarantee import Guarantee
 from gosprl.model.arranged import Arrangement
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.space import FEW_ACTIONS
 from gosprl.model.states import CRASH
 from gosprl.sets.kl import KL
 
@@ -336,6 +337,12 @@ def _found(found: Found | None, kept: Arrangement) -> Found | None:
 
 def qualified(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirement) -> Guarantee:
     """Return what is promised, with what it is about and what it takes for granted."""
+    if guarantee.level is not None and not model.all_actions and len(model.actions) > FEW_ACTIONS:
+        why = (
+            f"{len(model.actions)} actions were named on the way, and levels are those of {FEW_ACTIONS}; "
+            "give actions= the list of all"
+        )
+        guarantee = replace(guarantee, level=None, why=Guarantee.heuristic(why).why)
     if guarantee.level is not None:
         for what in model.given:
             guarantee = guarantee.assuming(what)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 UNSAID: tuple[int, ...] = ()  # in the place of the actions that a state offers: that is not known yet
 FEW = 8  # states that there is room for before the first is discovered
+FEW_ACTIONS = 8  # that there is room for where their number is not known
 PLACES = ("unknown", "unknown_until", "pending")  # attributes [R] that are empty where no outcome is unknown
 
 

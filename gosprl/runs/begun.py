@@ -49,7 +49,7 @@ from gosprl.model import counted
 from gosprl.model.content import Content, thaw
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.origins import within
-from gosprl.model.space import UNSAID
+from gosprl.model.space import FEW_ACTIONS, UNSAID
 from gosprl.model.states import CRASH
 from gosprl.printing import printable
 from gosprl.runs.files import MIB, Damaged, canonical, digest_of, read_json, write_json
@@ -67,7 +67,6 @@ REWARDS = ("rewards", "squares")
 FIELDS = {"states", "discovered", "actions", "room", "ended", "given", *OF_PAIRS, *REWARDS, *OF_TRANSITIONS}
 EARLIER_FIELDS = FIELDS - {"ended"} | {"restarts"}
 UNKNOWN = "unknown"
-FEW_ACTIONS = 8  # that there is room for where their number is not known, as in `gosprl.systems.stepper`
 
 Ints = NDArray[np.int64]
 

@@ -10,10 +10,9 @@ import numpy as np
 from gosprl.collecting.outcome import Outcome, Start
 from gosprl.model.content import thaw
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.space import FEW_ACTIONS
 from gosprl.runs.names import Names
 from gosprl.systems.base import System
-
-FEW_ACTIONS = 8  # that a model begins with where their number is not known, as in `gosprl.systems.stepper`
 
 
 class StandIn(System):

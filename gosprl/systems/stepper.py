@@ -19,12 +19,12 @@ from gosprl import _checks
 from gosprl.collecting.requirements import Discovered, Requirement, as_requirement
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.empirical import EmpiricalModel
+from gosprl.model.space import FEW_ACTIONS
 from gosprl.systems.base import Outcome, Start, System
 from gosprl.systems.observations import ByKey, Key, encoder
 from gosprl.systems.offers import Actions
 
 MOST_PAIRS = 10**6  # up to which the states of a `Discrete` space are numbered as its elements are
-FEW_ACTIONS = 8  # that a model begins with where their number is not known
 RESET = ("observation", "info")
 STEP = ("observation", "reward", "terminated", "truncated", "info")
 OLD = (

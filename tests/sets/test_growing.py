@@ -369,3 +369,36 @@ def test_plans_are_optimistic_if_a_goal_stands_for_the_undiscovered_states():
         assert np.all((sets.lower <= truth) & (truth <= sets.upper) & (hidden <= sets.total[0]))
         plans.append(gosprl.plan(model, goals, confidence=family).values[0])
     assert plans[1] < true_steps < plans[0]
+
+
+class Names:
+    """Two rooms; the more rooms were seen, the more doors have names."""
+
+    def __init__(self, doors):
+        self.doors = doors
+
+    def reset(self, *, seed=None, options=None):
+        self.rng = np.random.default_rng(seed)
+        return 0, {}
+
+    def step(self, action):
+        return int(self.rng.integers(self.doors // 4)), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("doors", [8, 12])
+def test_levels_are_shared_by_as_many_actions_as_there_is_room_for_at_first(doors):
+    def offered(room):
+        return [f"door {i}" for i in range(4 * room, 4 * room + 4)]
+
+    names = [f"door {i}" for i in range(doors)]
+    result = gosprl.collect(Names(doors), 20, seed=0, max_steps=400, actions=offered)
+    assert len(result.model.actions) == doors
+    if doors > 8:
+        assert result.guarantee.level is None
+        assert str(result.guarantee) == (
+            "heuristic: 12 actions were named on the way, and levels are those of 8; give actions= the list of all"
+        )
+    else:
+        assert result.guarantee.level == 0.1
+    listed = gosprl.collect(Names(doors), 20, seed=0, max_steps=400, actions=names)
+    assert listed.guarantee.level == 0.1
