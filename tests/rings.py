@@ -73,6 +73,21 @@ class Ring:
             raise Fault(f"call {self.calls}")
 
 
+class Named(Ring):
+    """A ring whose cells have names: they are discovered on the way."""
+
+    def reset(self, *, seed=None):
+        return self.named(*super().reset(seed=seed))
+
+    def step(self, action):
+        place, *others, told = super().step(action)
+        place, told = self.named(place, told)
+        return place, *others, told
+
+    def named(self, place, told):
+        return f"cell {place}", told
+
+
 class Restorable(Ring):
     """A ring that tells its state."""
 
@@ -109,6 +124,11 @@ class Crashing(System):
         return Outcome(place, reward)
 
 
+def doors(observation):
+    """What a cell offers; only this function knows the actions."""
+    return [0] if observation == "cell 0" else [1, 0]
+
+
 def river():
     """A table."""
     return gosprl.envs.make("riverswim6")
@@ -138,4 +158,10 @@ WALKED = {
     "restorable": Walked(lambda: Restorable(ends=0.2), TWO),
     "restorable, endless": Walked(lambda: Restorable(masks=True, limit=8), TWO),
     "never": Walked(Ring, TWO | {"resets": "never"}),
+    "discovered": Walked(lambda: Named(ends=0.3, masks=True), TWO),
+    "discovered, endless": Walked(Named, TWO),
+    "discovered, anytime": Walked(lambda: Named(masks=True, limit=9), TWO | {"resets": "anytime"}),
+    "doors": Walked(lambda: Named(ends=0.2), {"actions": doors}),
+    "unseen": Walked(lambda: Named(ends=0.4), TWO | {"unseen": 0.8}),
+    "threshold": Walked(lambda: Ring(cells=6), TWO | {"threshold": 0.5}),
 }

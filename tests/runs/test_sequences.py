@@ -1,15 +1,18 @@
 """Honest runs in any sequence of pieces: whatever happened to a run on disk, `verify` does not refuse it.
 
 Pieces end by `max_steps`, by Ctrl-C or a failure in a step or a reset, or because everything is met. Between two of
-them the run is renamed, copied, taken as the data of another, or goes on with another need, strategy or option.
+them the run is renamed, copied, cut off as by a kill, taken as the data of another, or goes on with another need or
+strategy.
 """
 
+import json
 import shutil
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fleet_logs import cut, links_of
 from forged import reseal
 from rings import WALKED, Crashing, Fault, Restorable, Ring
 
@@ -19,16 +22,17 @@ from gosprl.runs import verify
 
 pytestmark = pytest.mark.filterwarnings("ignore:met for the")
 
-RUNS = 36
-PIECES = 5
+PIECE = ("go_on", "go_on", "more", "other", "again", "move", "copy", "branch", "kill", "kill")
+RUNS = 2 * len(WALKED)
+PIECES = 4
 
 
 class Sequence:
     """A random sequence of pieces of one run, which is verified after each."""
 
-    def __init__(self, seed, directory, name=None):
+    def __init__(self, seed, directory, name):
         self.rng = np.random.default_rng(seed)
-        self.name = name or str(self.rng.choice(list(WALKED)))
+        self.name = name
         self.root, self.number = directory, 0
         self.said = [f"{self.name}, seed {seed}"]
         self.data = None
@@ -46,9 +50,7 @@ class Sequence:
             if not (self.run / "manifest.json").exists():  # it failed before there was anything to keep
                 self.begin()
             self.check()
-            getattr(
-                self, str(self.rng.choice(["go_on", "go_on", "more", "other", "again", "move", "copy", "branch"]))
-            )()
+            getattr(self, str(self.rng.choice(PIECE)))()
         self.check()
 
     def check(self):
@@ -120,6 +122,8 @@ class Sequence:
     def go_on(self, **changes):
         system, options = self.system()
         given = {} if self.name == "table" else {"system": system}
+        if callable(actions := WALKED[self.name].options.get("actions")):
+            given["actions"] = actions  # a function cannot be stored
         return self.call(gosprl.resume, self.run, **given, **changes, **options)
 
     def more(self):
@@ -154,6 +158,23 @@ class Sequence:
         shutil.copytree(self.run, target)
         self.run = target
 
+    def kill(self):
+        """Leave the run as a kill does: the last batches were never acknowledged, and there is no certificate."""
+        said = json.loads((self.run / "manifest.json").read_text())
+        last = max(entry["event"] for entry in [{"event": 0}, *said["continued"]])
+        first = max(last, said["legs"][-1]["first"])
+        links = links_of(self.run)
+        rows = np.cumsum([link.rows if link.file.startswith("log/") else 0 for link in links])
+        acknowledged = [n for n in range(1, len(links) + 1) if rows[n - 1] > first]
+        if not acknowledged:
+            return
+        keep = int(self.rng.choice(acknowledged))
+        self.said.append(f"kill: {rows[keep - 1]} of {rows[-1]} events are left")
+        self.run = cut(self.run, self.new(), keep)
+        for file in (self.run / "checkpoint").glob("*.json"):
+            if json.loads(file.read_text())["events"] > rows[keep - 1]:
+                file.unlink()  # written later
+
     def branch(self):
         """Begin another run with the samples of this one."""
         self.said.append("data")
@@ -174,9 +195,9 @@ def saved(run):
 
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_no_honest_run_is_refused(seed, tmp_path, monkeypatch):
-    if seed % 2:
+    if seed >= len(WALKED):
         monkeypatch.setattr(collecting, "RENEWAL", 15)
-    Sequence(seed, tmp_path).play()
+    Sequence(seed, tmp_path, list(WALKED)[seed % len(WALKED)]).play()
 
 
 def test_a_run_with_one_step_too_many_is_refused(tmp_path):
