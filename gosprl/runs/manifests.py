@@ -24,6 +24,7 @@ NEW_TRAJECTORY, EXACT, ENDING, NOTHING = "new trajectory", "exact", "at an endin
 WALKERS = "walkers reset"
 MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32 bits
 MOST_LEGS = 10**6
+MOST_ACTIONS = 2**20  # that are numbers, of a system that discovers its states: models make room for all of them
 MOST_IDS = 10**5  # of a source of data
 BY_DATA = "seed and data"  # what random numbers follow from; of data without that entry, the seed alone
 HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING, WALKERS)
@@ -274,7 +275,7 @@ OF_SYSTEM: dict[str, Test] = {
     "all states": _bool,
     "ends": _bool,
     "key": lambda value: True,  # as described by `describing`
-    "action values": lambda value: True,
+    "action values": lambda value: type(value) is not int or _whole(value, 1, MOST_ACTIONS),
 }
 OF_SURROUNDINGS: dict[str, Test] = {
     "resets": lambda value: value in ("terminal", "never", "anytime"),

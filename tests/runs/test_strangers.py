@@ -224,6 +224,15 @@ def test_no_manifest_leads_to_a_traceback_or_outside(made, tmp_path):
     assert not OPENED.outside(tmp_path)
 
 
+@pytest.mark.parametrize("actions", [2**24, 2**63, 0])
+def test_numbers_of_actions_have_a_bound(actions, tmp_path):
+    of_maze(tmp_path / "run")
+    reseal(tmp_path / "run/manifest.json", lambda manifest: manifest["system"].update({"action values": actions}))
+    assert verify(tmp_path / "run").damaged
+    with pytest.raises(Damaged, match="action values cannot be"):
+        resume(tmp_path / "run", system=Maze(contexts=2, ends=True))
+
+
 @pytest.mark.parametrize("name", ["log", "events"])
 @pytest.mark.parametrize("value", [[], {}, None, 3.5, 2**70, "x"])
 def test_a_certificate_that_cannot_be_one_is_refused(name, value, tmp_path):
