@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from gosprl import _checks, strategies
 from gosprl.collecting.asktell import AskTell, check_lost, locked
 from gosprl.collecting.attempts import checked_attempt
+from gosprl.collecting.cut_off import CutOff
 from gosprl.collecting.engine import Engine
 from gosprl.collecting.outcome import Paused
 from gosprl.collecting.paths import Paths
@@ -153,6 +154,7 @@ class Collector(AskTell):
         self._system: System | None = None
         self._was_cut_off = False  # whether the episode in which the walk was taken up had been cut off
         self._paths = Paths(self.record)
+        self._cut_off = CutOff(self.record)
         self._patience = Patience(self.record)
         self.planner: Planner | None = None
         try:
@@ -261,6 +263,8 @@ class Collector(AskTell):
         system.follow(engine, min(system.block, last - record.steps - record.quits))
         record.flush()
         self._update_if_met()
+        if engine.attempt is None:  # also after the last event of a log
+            self._cut_off.waive([] if engine.state is None else [engine.state])
         return True
 
     def play(self, system: System | None, last: int, left: Callable[[], int]) -> None:
@@ -475,6 +479,7 @@ class Collector(AskTell):
         record.update_need()
         walkers = self._positions(engine.state)
         self._paths.waive_unreachable(walkers)
+        self._cut_off.waive(walkers)
         if self._finished or record.all_in_flight:
             return False
         self._resize_planner()
@@ -602,7 +607,7 @@ class Collector(AskTell):
         self._account(walked=True)
         memory = planner.remember()
         self.record = engine.record = record = shared_record(self.record)
-        self._paths, self._patience = Paths(record), Patience(record)
+        self._paths, self._cut_off, self._patience = Paths(record), CutOff(record), Patience(record)
         if self._system is not None:
             engine.components = self._paths.look_at(self._system)
         self._rows = self._model.rows

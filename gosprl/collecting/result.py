@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.cut_off import are_assumed
 from gosprl.collecting.record import Found
 from gosprl.collecting.requirements import Requirement, are_resets_possible, scattered
 from gosprl.guarantee import Guarantee
@@ -276,7 +277,7 @@ def snapshot(collector: "Collector", *, last: bool) -> Result:
         unreachable=_unreachable(collector, report.given_up, unmet, kept),
         curve=_curve(collector, unmet, num_states),
         model=shown if last or shown is not model else shown.copy(),
-        guarantee=qualified(report.guarantee, model, need.requirement),
+        guarantee=_with_given_up(qualified(report.guarantee, model, need.requirement), need.waived),
         states=int((wanted[: model.states.used] > 0)[live[: model.states.used]].sum()) + _undiscovered(model, state),
         pairs=int((pair[live[model.rows.state]] > 0).sum()),
         resets=record.resets,
@@ -351,6 +352,13 @@ def qualified(guarantee: Guarantee, model: EmpiricalModel, requirement: Requirem
         more = "" if len(model.aliased) <= SHOWN_ALIASED else f" and {len(model.aliased) - SHOWN_ALIASED} more"
         guarantee = guarantee.assuming(f"that {names}{more} are states, though they offered different actions")
     return guarantee.within("of the states discovered") if requirement.of_discovered else guarantee
+
+
+def _with_given_up(guarantee: Guarantee, waived: Mapping[int, str]) -> Guarantee:
+    """Return what is promised, with what is taken for granted of states that were given up without a certificate."""
+    if guarantee.level is not None and are_assumed(waived.values()):
+        return guarantee.assuming("that the states given up at a time limit cannot be acted in")
+    return guarantee
 
 
 def _curve(collector: "Collector", unmet: NDArray[np.void], num_states: int) -> NDArray[np.void]:

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gosprl.collecting.cut_off import are_assumed
 from gosprl.errors import GosprlError
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.probing.findings import Classes, Cost, Endings, Outcomes, Size, components
@@ -159,6 +160,8 @@ def forecast(
 
 def _how_ended(walk: Walk) -> str:
     """Return what a forecast is based on, where the walk ended as `collect` does."""
+    if walk.met is None and are_assumed(walk.collector.record.need.waived.values()):
+        return "the probe itself, which stopped there: the need cannot be met under this time limit"
     if walk.met is None:
         return "the probe itself, which stopped there, since what is missing cannot be reached"
     if walk.direct:
