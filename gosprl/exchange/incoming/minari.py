@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gosprl.errors import InputError
 from gosprl.exchange.columns import FLAGS, INDEX, NUMBER, RAW, TEXT, VALUE, Batch, Values, coded
 from gosprl.exchange.incoming import base
 from gosprl.exchange.incoming.base import Incoming, short
+from gosprl.exchange.incoming.hdf5 import check_sizes
 
 
 class Minari(Incoming):
@@ -24,6 +26,8 @@ class Minari(Incoming):
         by_name = isinstance(data, str | os.PathLike)
         self.name = f"the Minari data set {data}" if by_name else "the Minari data set"
         self._data = _loaded(data) if by_name else data
+        if by_name:
+            _check_claims(self._data, self.name)
         metadata = getattr(getattr(self._data, "storage", None), "metadata", None)
         ours = metadata.get("gosprl") if isinstance(metadata, Mapping) else None
         self._ours: Mapping[str, Any] | None = ours if isinstance(ours, Mapping) else None
@@ -112,6 +116,18 @@ def _loaded(data: Any) -> Any:
         return minari.load_dataset(name) if isinstance(data, str) else minari.MinariDataset(data)
     except Exception as error:
         raise InputError(f"data: Minari cannot load {name}: {short(error)}") from None
+
+
+def _check_claims(data: Any, name: str) -> None:
+    """Raise `InputError` if the file of a data set claims more than an episode can need."""
+    file = Path(data.storage.data_path) / "main_data.hdf5"
+    if file.is_file():
+        try:
+            check_sizes(file, name)
+        except InputError:
+            raise
+        except Exception as error:  # a damaged HDF5 file fails in many ways
+            raise InputError(f"data: {name} cannot be read: {short(error)}") from None
 
 
 def _episode(episode: Any, source: str) -> Iterator[tuple[Any, Any, Any, float, bool, bool, bool]]:
