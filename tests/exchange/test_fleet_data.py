@@ -8,6 +8,7 @@ import pytest
 import gosprl
 from evidence.seams import COIN, is_lost_by_state, sets_are_false
 from gosprl import InputError
+from gosprl.collecting.beginning import UNSELECTED, VOUCHED
 from gosprl.exchange import export
 from gosprl.exchange.incoming.minari import Minari
 from gosprl.exchange.learnt import as_interval_mdp
@@ -99,7 +100,7 @@ def test_rewards_of_the_data_of_a_fleet_are_those_of_all_its_places():
 def test_what_a_fleet_assumed_is_assumed_of_its_data():
     mdp = gosprl.TabularMDP(COIN)
     first = gosprl.collect(mdp, 20, seed=0, workers=fleet(mdp, 0), late=None, lost="independent")
-    for order, what in (("collected", "the data"), ("unknown", "that the data were not selected by their outcome")):
+    for order, what in (("collected", VOUCHED), ("unknown", UNSELECTED)):
         second = gosprl.collect(mdp, 30, seed=1, data=first, data_order=order)
         assert str(second.guarantee) == f"delta=0.1, given {what} and that losses do not depend on outcomes"
 
