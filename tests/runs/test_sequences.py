@@ -264,19 +264,19 @@ def test_a_run_that_failed_in_any_call(kind, tmp_path):
 
 
 class Failing(gosprl.Requirement):
-    """Two of each pair; fails when it looks at so many samples."""
+    """Two of each pair; fails when it looks at so many samples, and when all of them are there."""
 
     def __init__(self, model, samples):
         self.pair, self.state = np.full(len(model.rows), 2), np.zeros(model.num_states, dtype=np.int64)
         self.samples = samples
 
     def update(self, model, rows):
-        if model.visits.sum() >= self.samples:
+        if model.visits.sum() >= self.samples or np.all(model.visits >= self.pair):
             raise Fault("too many samples")
         return np.empty(0, dtype=np.int64)
 
 
-@pytest.mark.parametrize("samples", [1, 5, 12])
+@pytest.mark.parametrize("samples", [1, 5, 12, 10**9])
 def test_a_run_whose_requirement_failed(samples, tmp_path):
     def need():
         return Failing(river_model, samples)
