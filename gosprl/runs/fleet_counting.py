@@ -170,7 +170,8 @@ class FleetCounter(Counter):
         for i in places.tolist():
             walker, flags = int(part["walker"][i]), int(part["flags"][i])
             if flags & RESET and not flags & LATE:
-                chosen[i] = anytime and self._after.get(walker) == ALIVE
+                # a new walker may have the number of one that was lost in the middle of an episode: it is nowhere yet
+                chosen[i] = anytime and part["state"][i] >= 0 and self._after.get(walker) == ALIVE
                 if not flags & UNKNOWN:
                     self._reset(walker)
             if flags & LATE or not flags & (UNKNOWN | RESET):

@@ -100,6 +100,17 @@ def test_resets_that_are_chosen(tmp_path):
     same_counts(Source(tmp_path / "run").model, result.model)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_walker_in_the_place_of_a_lost_one_chooses_no_reset(tmp_path, seed):
+    fleet = Simulated(Hall, 4, lost=lambda rng, report: rng.random() < 0.2, entropy=seed)
+    result = gosprl.collect(Hall, 3, seed=seed, workers=fleet, out=tmp_path / "run", resets="anytime")
+    assert result.fleet["lost"] > 3
+    assert gosprl.resume(tmp_path / "run", system=Hall, workers=1).quits == result.quits
+    other = gosprl.collect(Hall, 3, seed=seed + 10, data=tmp_path / "run", out=tmp_path / "other")
+    assert other.met
+    assert verify(tmp_path / "other").ok
+
+
 @pytest.mark.parametrize("depth", [0, 2, 5])
 def test_a_run_that_does_not_depend_on_time(tmp_path, depth):
     collected(tmp_path / "run", TABLE, 3, deterministic=depth, late=None)
