@@ -6,7 +6,6 @@ the run is resumed. Nothing that is read here is executed.
 
 import hashlib
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -22,12 +21,12 @@ from gosprl.mdp.tabular import TabularMDP
 from gosprl.model.empirical import EmpiricalModel
 from gosprl.runs.declared import check_declared, check_size, of_strategies
 from gosprl.runs.keys import key_of, text_of
+from gosprl.runs.manifests import DTYPE
 from gosprl.sets import KL, Bernstein
 from gosprl.strategies import Strategy
 
 FAMILIES = {"KL": KL, "Bernstein": Bernstein}
 GIVEN, SYSTEM = "given", "the system"
-_DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8))")  # of arrays of numbers, as NumPy says it
 
 
 def is_given(description: Any) -> bool:
@@ -102,7 +101,7 @@ def _restored(description: dict[str, Any], name: str, system: Any) -> Any:
 
 
 def _array(numbers: Any, dtype: str, name: str) -> Any:
-    if not _DTYPE.fullmatch(dtype):
+    if not DTYPE.fullmatch(dtype):
         raise InputError(f"{name}: expected numbers, got dtype {dtype!r:.20}")
     try:
         return np.array(numbers, dtype=np.dtype(dtype))

@@ -3,6 +3,7 @@
 A manifest may come from a stranger. Code that reads it later relies on the types and ranges that are checked here.
 """
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ MOST_NUMBERS = 2**31  # of states and of actions: the columns of the log have 32
 MOST_LEGS = 10**6
 MOST_ACTIONS = 2**20  # that are numbers, of a system that discovers its states: models make room for all of them
 MOST_IDS = 10**5  # of a source of data
+DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8))")  # of arrays of numbers, as NumPy says it
 BY_DATA = "seed and data"  # what random numbers follow from; of data without that entry, the seed alone
 HOW = (EXACT, ENDING, NEW_TRAJECTORY, NOTHING, WALKERS)
 
@@ -112,7 +114,7 @@ def _wrong_in(manifest: Mapping[str, Any]) -> str | None:
         return f"seed: expected a whole number from 0 on, got {manifest['seed']!r:.60}"
     if max(len(manifest["legs"]), len(manifest["continued"])) > MOST_LEGS:
         return f"legs, continued: expected at most {MOST_LEGS}"
-    wrong = _wrong(manifest["system"], OF_SYSTEM, "system") or _wrong_mask(manifest["system"])
+    wrong = _wrong({"observations": None} | manifest["system"], OF_SYSTEM, "system") or _wrong_mask(manifest["system"])
     if "data" in manifest:
         wrong = wrong or wrong_data(manifest["data"])
     for number, leg in enumerate(manifest["legs"]):
@@ -204,6 +206,24 @@ def _mask(value: Any) -> bool:
     return rows and all(type(cell) is int and cell in (0, 1) for row in value for cell in row)
 
 
+def _layout(value: Any, depth: int = 16) -> bool:
+    """Whether this is how keys of observations are read: see `gosprl.systems.observations.decoder`."""
+    if value is None:
+        return True
+    if not _dict(value) or depth == 0:
+        return False
+    if set(value) == {"dtype", "shape"}:
+        dtype, shape = value["dtype"], value["shape"]
+        sizes = type(shape) is list and len(shape) <= 32 and all(_whole(size, 0, MOST_NUMBERS) for size in shape)
+        return _text(dtype) and DTYPE.fullmatch(dtype) is not None and sizes
+    if set(value) == {"tuple"}:
+        return type(value["tuple"]) is list and all(_layout(part, depth - 1) for part in value["tuple"])
+    pairs = value.get("dict") if set(value) == {"dict"} else None
+    if type(pairs) is not list or not all(type(pair) is list and len(pair) == 2 for pair in pairs):
+        return False
+    return all(_text(label) and _layout(part, depth - 1) for label, part in pairs)
+
+
 def _digest(value: Any) -> bool:
     return _text(value) and len(value) == 64 and set(value) <= set("0123456789abcdef")
 
@@ -271,6 +291,7 @@ OF_SYSTEM: dict[str, Test] = {
     "first": lambda value: _whole(value, -(2**62), 2**62),
     "actions": _or_none(_size),
     "exists": _or_none(_mask),
+    "observations": _layout,  # runs of before do not say it
     "max states": _or_none(lambda value: _whole(value, 1)),
     "all states": _bool,
     "ends": _bool,

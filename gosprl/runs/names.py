@@ -6,6 +6,7 @@ from typing import Any
 
 from gosprl.runs.keys import key_of
 from gosprl.runs.schemas import Name
+from gosprl.systems.observations import decoder
 
 STATE, ACTION, OFFER = "state", "action", "offer"
 
@@ -19,10 +20,12 @@ class Names:
         Number of observations known beforehand, whose numbers are their keys; 0 if they were discovered.
     entries
         (event, kind, index, key, observation, actions) in the order in which they were written.
+    layout
+        How keys of states are read, as in `gosprl.systems.observations.decoder`.
     """
 
-    def __init__(self, fixed: int, entries: Iterable[Name] = ()) -> None:
-        self.fixed = fixed
+    def __init__(self, fixed: int, entries: Iterable[Name] = (), layout: Any = None) -> None:
+        self.fixed, self._decode = fixed, decoder(layout)
         self.always_offers = False  # whether there are no actions but those that states offered
         self.keys: list[Hashable] = []  # of the states, by number
         self.observations: list[str] = []  # the same as text for people
@@ -43,9 +46,17 @@ class Names:
         named = self.keys if kind == STATE else self.actions
         if kind not in (STATE, ACTION) or index != len(named):
             raise ValueError(f"expected {kind} {len(named)}, got {kind!r:.20} {index}")
-        named.append(key_of(key))
+        value = key_of(key)
         if kind == STATE:
+            self._check_space(index, value)
             self.observations.append(observation)
+        named.append(value)
+
+    def _check_space(self, index: int, key: Hashable) -> None:
+        try:
+            self._decode(key)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"state {index} has a key that is none of its space: {error}") from None
 
     def check_offers(self, actions: int) -> None:
         """Raise `ValueError` if a state offers an action that does not exist: models make room for all of them."""

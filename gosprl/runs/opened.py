@@ -123,9 +123,10 @@ class OpenRun:
     def names(self) -> Names:
         """What the numbers of the log stand for."""
         try:
-            names = Names(self.manifest["system"]["states"] or 0, self.contents.names())
-            names.always_offers = self.manifest["system"]["actions"] is None
-            names.check_offers(self.manifest["system"]["actions"] or len(names.actions))
+            described = self.manifest["system"]
+            names = Names(described["states"] or 0, self.contents.names(), described.get("observations"))
+            names.always_offers = described["actions"] is None
+            names.check_offers(described["actions"] or len(names.actions))
             return names
         except ValueError as error:
             raise Damaged("states.arrow", None, str(error)) from None
@@ -184,7 +185,7 @@ class OpenRun:
         """Raise `InputError` if the run walks another system than the one described."""
         before = self.manifest["system"]
         for name, value in system.items():
-            if name not in ("source", "stored") and before[name] != value:
+            if name not in ("source", "stored") and before.get(name, value) != value:  # runs of before have less
                 raise InputError(
                     f"out: {self.directory} is a run of another system: {name} {before[name]!r:.60} there, "
                     f"{value!r:.60} here; give another directory"

@@ -152,6 +152,7 @@ def system_described(model: EmpiricalModel, out: Out, system: System, settings: 
         "first": system.first_observation,
         "actions": rows.num_actions if model.all_actions else None,
         "exists": None if full or mdp is not None else rows.to_dense(np.ones(len(rows), dtype=int)).tolist(),
+        "observations": system.layout,
         "max states": model.max_states,
         "all states": system.all_states,
         "ends": system.ends,

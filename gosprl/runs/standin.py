@@ -13,6 +13,7 @@ from gosprl.model.empirical import EmpiricalModel
 from gosprl.model.space import FEW_ACTIONS
 from gosprl.runs.names import Names
 from gosprl.systems.base import System
+from gosprl.systems.observations import decoder
 
 
 class StandIn(System):
@@ -39,7 +40,7 @@ class StandIn(System):
             actions = np.array(exists, dtype=bool)
         model = EmpiricalModel(described.get("states"), actions)
         if described.get("states") is None:
-            model.states.decode = thaw
+            model.states.decode = decoder(described.get("observations"))
             model.max_states = described.get("max states")
             model.all_actions = described.get("actions") is not None
         else:

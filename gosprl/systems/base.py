@@ -55,6 +55,11 @@ class System(ABC):
         """The observation of state 0, where states are numbered as observations are."""
         return 0
 
+    @property
+    def layout(self) -> Any:
+        """How keys of states are read, as JSON for `gosprl.systems.observations.decoder`; None: by content."""
+        return None
+
     @abstractmethod
     def model(self) -> EmpiricalModel:
         """Return an empty model with the system's states and actions."""

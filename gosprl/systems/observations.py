@@ -9,12 +9,14 @@ Whether an observation lies in its space is checked for keys that are new: later
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from gymnasium import Space
 from gymnasium import spaces as gym_spaces
+from numpy.typing import NDArray
 
 from gosprl.errors import GosprlError, InputError
 from gosprl.model.content import USE_KEY, Content, thaw
@@ -36,11 +38,14 @@ class Encoder(ABC):
         The smallest observation of a `Discrete` space, else 0.
     numbered
         Whether keys are the ints first .. first + size - 1.
+    layout
+        What `decode` knows of the space, as JSON for `decoder`; None: keys by content tell all.
     """
 
     size: int | None = None
     first: int = 0
     numbered: bool = False
+    layout: Any = None
 
     @abstractmethod
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
@@ -53,6 +58,32 @@ class Encoder(ABC):
     def key_of(self, shown: Any) -> Hashable:
         """Return the key of what `decode` shows: for needs and labels given by observation."""
         return self.encode(shown)
+
+
+def decoder(layout: Any) -> Callable[[Any], Any]:
+    """Return the function that makes observations of keys, from the `layout` of an encoder.
+
+    It raises `ValueError` or `TypeError` for a key that the encoder did not make.
+    """
+    if layout is None:
+        return thaw
+    if "dtype" in layout:
+        return partial(_array_of, np.dtype(layout["dtype"]), tuple(layout["shape"]))
+    if "tuple" in layout:
+        return partial(_tuple_of, [decoder(part) for part in layout["tuple"]])
+    return partial(_dict_of, {label: decoder(part) for label, part in layout["dict"]})
+
+
+def _array_of(dtype: Any, shape: tuple[int, ...], key: Any) -> NDArray[Any]:
+    return np.frombuffer(key, dtype=dtype).reshape(shape)
+
+
+def _tuple_of(parts: Sequence[Callable[[Any], Any]], key: Any) -> tuple[Any, ...]:
+    return tuple([decode(part) for decode, part in zip(parts, key, strict=True)])
+
+
+def _dict_of(parts: Mapping[Any, Callable[[Any], Any]], key: Any) -> dict[Any, Any]:
+    return {label: decode(part) for (label, decode), part in zip(parts.items(), key, strict=True)}
 
 
 def encoder(space: Any | None, key: Key | None = None) -> Encoder:
@@ -112,6 +143,7 @@ class Arrays(Encoder):
         self.name, self.space = name, space
         self.size = spaces.size(space)
         self._dtype, self._shape = np.dtype(space.dtype), tuple(space.shape)
+        self.layout = {"dtype": self._dtype.str, "shape": list(self._shape)}
         self._seen: set[bytes] = set()
 
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
@@ -126,7 +158,7 @@ class Arrays(Encoder):
 
     def decode(self, key: Any) -> Any:
         """Return the array, read-only."""
-        return np.frombuffer(key, dtype=self._dtype).reshape(self._shape)
+        return _array_of(self._dtype, self._shape, key)
 
     def _checked(self, observation: Any) -> bytes:
         try:
@@ -146,6 +178,7 @@ class Tuples(Encoder):
         self.size = spaces.size(space)
         parts = [_for_space(f"{name}[{i}]", part) for i, part in enumerate(space.spaces)]
         self._encode, self._decode = [part.encode for part in parts], [part.decode for part in parts]
+        self.layout = {"tuple": [part.layout for part in parts]}
 
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
         """Return the keys of the parts."""
@@ -157,7 +190,7 @@ class Tuples(Encoder):
 
     def decode(self, key: Any) -> Any:
         """Return the tuple of the parts."""
-        return tuple([decode(part) for decode, part in zip(self._decode, key, strict=True)])
+        return _tuple_of(self._decode, key)
 
 
 class Dicts(Encoder):
@@ -168,6 +201,8 @@ class Dicts(Encoder):
         self.size = spaces.size(space)
         self._parts = {label: _for_space(f"{name}[{label!r}]", part) for label, part in space.spaces.items()}
         self._encode = [(label, part.encode) for label, part in self._parts.items()]
+        self._decode = {label: part.decode for label, part in self._parts.items()}
+        self.layout = {"dict": [[str(label), part.layout] for label, part in self._parts.items()]}
 
     def encode(self, observation: Any, info: Any = _NO_INFO) -> Hashable:
         """Return the keys of the values."""
@@ -177,7 +212,7 @@ class Dicts(Encoder):
 
     def decode(self, key: Any) -> Any:
         """Return the dict of the values."""
-        return {label: part.decode(value) for (label, part), value in zip(self._parts.items(), key, strict=True)}
+        return _dict_of(self._decode, key)
 
 
 class ByContent(Encoder):

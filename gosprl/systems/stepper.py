@@ -102,6 +102,11 @@ class Stepper(System):
         """The smallest observation, where states are numbered as observations are."""
         return self.first if self._indexed else 0
 
+    @property
+    def layout(self) -> Any:
+        """How keys of observations are read: as the space says."""
+        return None if self._indexed else self.encoder.layout
+
     def know_actions(self, values: Sequence[Any]) -> None:
         """Give these action values the first numbers, where only a function of the user's own knows the actions."""
         for value in values:
