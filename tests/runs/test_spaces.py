@@ -9,6 +9,7 @@ from forged import contents, reseal
 from gymnasium import spaces
 
 import gosprl
+from gosprl.errors import GosprlError
 from gosprl.report import report
 from gosprl.runs import verify
 
@@ -81,6 +82,6 @@ def test_a_layout_that_cannot_be_is_damage(layout, words, tmp_path):
     before = contents(tmp_path / "run")
     assert words in str(verify(tmp_path / "run"))
     assert verify(tmp_path / "run").damaged
-    with pytest.raises(gosprl.InputError):
+    with pytest.raises(GosprlError):
         gosprl.resume(tmp_path / "run", system=Grid("array"), need=2)
     assert contents(tmp_path / "run") == before
