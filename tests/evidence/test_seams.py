@@ -1,12 +1,15 @@
 """The short version of `make evidence`: no answer of a route is false, and the twins show that one could be.
 
-Two runs a route at delta 0.1; sets hold much more often than they promise, so that none of the 200 runs a route of the
-evidence is false. A twin is false in nearly all of its runs.
+Two runs a route at delta 0.1; sets hold much more often than they promise: of the 200 runs a route of the evidence at
+most one is false. Of the runs of a twin nearly half or more are (`evidence/results/seams.md`): that none of TWINS is has
+probability 0.003 at most.
 """
 
 import pytest
 
 from evidence.seams import ROUTES
+
+TWINS = 10
 
 
 @pytest.mark.parametrize("name", ROUTES)
@@ -16,4 +19,4 @@ def test_no_answer_is_false(name):
 
 @pytest.mark.parametrize("name", ROUTES)
 def test_what_a_route_must_not_do_makes_answers_false(name):
-    assert ROUTES[name].twin(0)
+    assert any(ROUTES[name].twin(seed) for seed in range(TWINS))
