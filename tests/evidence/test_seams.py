@@ -1,7 +1,7 @@
 """The short version of `make evidence`: no answer of a route is false, and the twins show that one could be.
 
 Two runs a route at delta 0.1; sets hold much more often than they promise: of the 200 runs a route of the evidence at
-most one is false. Of the runs of a twin nearly half or more are (`evidence/results/seams.md`): that none of TWINS is has
+most one is false. Of the runs of a twin nearly half or more are (`evidence/results/seams.md`): none of TWINS has
 probability 0.003 at most.
 """
 
