@@ -308,7 +308,8 @@ class Collector(AskTell):
         except Exception as error:
             self._fail_at_end(error, 0)
             return True
-        return before != (self.attempts, engine.attempt, self.record.quits, self.given_up)
+        # before the next attempt, what is missing may be given up
+        return self._finished or before != (self.attempts, engine.attempt, self.record.quits, self.given_up)
 
     def _fail_at_end(self, error: Exception, left: int) -> None:
         """Let this be where the recorded run failed, if its log ends here; otherwise the error is one of the log."""
