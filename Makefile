@@ -95,6 +95,7 @@ evidence: $(READY)  ## the long statistical checks; writes evidence/results
 	$(BIN)/python -m evidence.faults
 	$(BIN)/python -m evidence.kills
 	$(BIN)/python -m evidence.flips
+	$(BIN)/python -m evidence.histories
 	$(BIN)/python -m evidence.probe
 	$(BIN)/python -m evidence.guarantees
 	$(BIN)/python -m evidence.seams
