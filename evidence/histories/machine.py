@@ -124,6 +124,7 @@ class History(RuleBasedStateMachine):
             return
         sources, arguments, has_to_be_refused = found
         run.sources, run.was_fleet = sources, carrier != "one"
+        run.had = [entry for source in sources for entry in source.all_entries()]
         self.tried["begin" + (" with data" if sources else "")] += 1
         life = self.life(run, bias, few, event, {**arguments, "seed": seed})
         if has_to_be_refused:
@@ -150,8 +151,8 @@ class History(RuleBasedStateMachine):
         different = list({id(run): run for run in ancestors}.values())
         draws = [draw for run in different for draw in run.draws]
         again = len(set(draws)) < len(draws)  # as of two runs with one seed
-        if chosen[0].of.is_table and len({run.seed for run in different}) < len(different):
-            return None  # its random numbers are not seen from outside
+        if len(chosen) > 1 and not shared and not again and len({run.seed for run in different}) < len(different):
+            return None  # refused or not: a table, or a fleet that draws from a seed of its own
         if shared or again or form == "run" or any(run.result is None for run in chosen):
             return tuple(chosen), {"data": [str(run.path) for run in chosen]}, shared or again
         given = [run.result for run in chosen]
@@ -296,6 +297,7 @@ class History(RuleBasedStateMachine):
         target = self.place("copy")
         shutil.copytree(run.path, target, ignore=shutil.ignore_patterns("lock"))
         twin = Run(target, run.kind, run.carrier, run.asked, run.seed, list(run.entries), set(run.draws), run.sources)
+        twin.had = run.had
         twin.result, twin.was_fleet, twin.origin = run.result, run.was_fleet, run.origin or run
         self.runs.append(twin)
         self.check(twin)
@@ -342,7 +344,7 @@ class History(RuleBasedStateMachine):
 
     def judge_damage(self, run, target, what):
         hurt = Run(target, run.kind, run.carrier, run.asked, run.seed, run.entries, run.draws, run.sources)
-        hurt.was_fleet = run.was_fleet
+        hurt.had, hurt.was_fleet = run.had, run.was_fleet
         hurt.keep()
         sound, shown = False, None
         with contextlib.suppress(InputError):

@@ -29,6 +29,8 @@ class Run:
         that was seen first.
     sources
         Runs whose samples it began with.
+    had
+        What happened in them before.
     result
         What was returned last; None after a kill.
     whole
@@ -45,6 +47,7 @@ class Run:
     entries: list = field(default_factory=list)
     draws: set = field(default_factory=set)
     sources: tuple = ()
+    had: list = field(default_factory=list)
     result: Any = None
     files: dict = field(default_factory=dict)
     was_fleet: bool = False
@@ -72,8 +75,8 @@ class Run:
         return [run.origin or run for run in found]
 
     def all_entries(self):
-        """Its own entries, and those of its sources."""
-        return [entry for run in (self, *self.sources) for entry in (run.entries if run is self else run.all_entries())]
+        """Its own entries, and those that it began with."""
+        return [*self.had, *self.entries]
 
     def keep(self):
         """Remember the bytes that it has now."""
