@@ -161,7 +161,7 @@ def exits(command: Callable[P, None]) -> Callable[P, None]:
         except gosprl.InputError as error:
             print_error(error)
             raise typer.Exit(2) from None
-        except typer.Exit:
+        except (typer.Exit, BrokenPipeError):  # Typer ends quietly if nobody reads any more: gosprl ... | head
             raise
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None

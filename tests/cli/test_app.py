@@ -151,3 +151,17 @@ sys.exit(f"loaded {{heavy}}" if heavy else 0)
 def test_the_citation_file_has_this_version():
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == gosprl.__version__
+
+
+def test_a_reader_that_leaves_is_no_bug():
+    """As in `gosprl collect ... | head -1`."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [*COMMAND, "collect", "riverswim6", "--need", "1", "--json"]
+    try:
+        ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=600)
+    finally:
+        os.close(write)
+    assert ended.returncode == 1
+    assert "internal error" not in ended.stderr
+    assert "Traceback" not in ended.stderr
