@@ -14,11 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import gosprl
 from evidence.histories import invariants
+from evidence.histories.damage import judge
 from evidence.histories.invariants import DELTA
 from evidence.histories.lives import Event, carried, diary_of, live, programs, written_at_once
 from evidence.histories.records import Run, contents, counted
 from evidence.histories.systems import Broken, Kinds, Law, Step, Walked, corridor
-from gosprl.errors import CollectionError, GosprlError, InputError
+from gosprl.errors import CollectionError, InputError
 from gosprl.fleet.simulated import Simulated
 from gosprl.runs import Out
 
@@ -329,7 +330,7 @@ class History(RuleBasedStateMachine):
             return
         run = self.pick(which)
         name = sorted(run.files)[file % len(run.files)]
-        name = "certificate.json" if file > 6 and "certificate.json" in run.files else name
+        name = "certificate.json" if (file > 6 or how == "another's") and run.whole else name
         given = {"older": self.older.get(str(run.path), {}), "another's": self.pick(other).files}.get(how, run.files)
         if name not in given:
             return
@@ -340,55 +341,8 @@ class History(RuleBasedStateMachine):
         target = self.place("damaged")
         shutil.copytree(run.path, target, ignore=shutil.ignore_patterns("lock"))
         (target / name).unlink() if data is None else (target / name).write_bytes(data)
-        self.judge_damage(run, target, f"{how} {name}")
-
-    def judge_damage(self, run, target, what):
-        hurt = Run(target, run.kind, run.carrier, run.asked, run.seed, run.entries, run.draws, run.sources)
-        hurt.had, hurt.was_fleet = run.had, run.was_fleet
-        hurt.keep()
-        sound, shown = False, None
-        with contextlib.suppress(InputError):
-            sound = gosprl.runs.verify(target, **run.of.given).ok
-            shown = gosprl.runs.show(target)
-            repr(shown)
-        invariants.untouched(hurt)
-        was_whole = "certificate.json" in run.files
-        foreign = "certificate.json" in hurt.files and hurt.files["certificate.json"] != run.files.get(
-            "certificate.json"
-        )
-        if foreign:
-            assert not sound, f"{what}: verify confirms another run's certificate"
-            presented = shown is not None and shown.facts["certificate"].get("there") and not shown.problems
-            assert not presented, f"{what}: show presents another run's certificate"
-        life = self.life(hurt, "nothing", None, Event(), {}, "resume") if hurt.carrier == "one" else None
-        if life is None:
-            shutil.rmtree(target)
-            return
-        if life.error is not None:
-            assert isinstance(life.error, GosprlError)
-            if not isinstance(life.error, CollectionError):
-                invariants.untouched(hurt)
-        else:
-            found = gosprl.runs.verify(target, **run.of.given)
-            wrong = [check.text for check in found.checks if check.ok is False]
-            assert not wrong, f"{what}: resumed, and refused by verify: {wrong}"
-            there = self.after_damage(hurt, life, what)
-            complete = there[: len(run.entries)] == run.entries
-            assert complete or not was_whole or "certificate.json" not in hurt.files, f"{what}: a certified run is cut"
+        judge(self, run, target, f"{how} {name}")
         shutil.rmtree(target)
-
-    def after_damage(self, hurt, life, what):
-        """The log of a damaged run that was resumed: a beginning of what was there, then what happened now."""
-        from evidence.histories.records import logged
-
-        there, _ = logged(hurt.path)
-        new = life.diary.entries
-        if hurt.of.is_table:
-            return there
-        kept = there[: len(there) - len(new)]
-        assert kept == hurt.entries[: len(kept)], f"{what}: resumed with what never happened"
-        assert there[len(kept) :] == new, f"{what}: the new samples are not in the log"
-        return there
 
     # look, and hand over
 
@@ -428,7 +382,7 @@ class History(RuleBasedStateMachine):
         carrier=st.sampled_from(["simulated", "simulated", "one"]),
         bias=st.sampled_from(["reward", "reward", "state", "late"]),
         seed=seeds,
-        question=st.sampled_from(sorted(QUESTIONS)),
+        question=st.sampled_from(["best_state", *sorted(QUESTIONS)]),
         data=st.lists(picks, max_size=1),
         levelled=st.booleans(),
     )
