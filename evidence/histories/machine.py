@@ -408,7 +408,7 @@ class History(RuleBasedStateMachine):
                 delta=DELTA,
                 strategy="random",
                 seed=seed,
-                max_steps=ENOUGH,
+                max_steps=ENOUGH * (1 + (question == "best_state")),
                 out=Out(path, 1000, 1e6),
                 **given,
                 **arguments,
