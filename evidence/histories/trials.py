@@ -11,7 +11,7 @@ from evidence.histories.defects import put_back
 from evidence.histories.machine import History
 
 AT_ONCE = 10  # histories of one seed
-MOST = 400  # histories until a defect counts as not found
+MOST = 300  # histories until a defect counts as not found
 LONG = 8  # rules of a history, at most
 
 
