@@ -144,7 +144,7 @@ def is_there(place: Place) -> bool:
     """Whether there is something, also a link that leads nowhere."""
     try:
         place.lstat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a file stands where the directory should be
         return False
     return True
 

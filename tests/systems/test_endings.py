@@ -811,7 +811,7 @@ def test_a_state_that_ends_an_episode_or_is_truncated_in():
     moves = [[(1, False), (2, True)], [(2, False), (0, False)], [(0, False), (1, False)]]
     env = Recorder(Table(moves, truncate=2))
     result = gosprl.collect(env, need=20, seed=0, max_steps=1000)
-    assert (result.stop, set(result.unmet["state"])) == ("max_steps", {2})
+    assert (result.stop, set(result.unmet["state"]), list(result.unreachable)) == ("unreachable", {2}, [2])
     assert split(result.model) == (env.transitions(), env.starts())
 
 
