@@ -134,7 +134,7 @@ class Result:
     @property
     def hidden(self) -> str:
         """What `unseen` says, in words; it is a statement beside the guarantee, with a delta of its own."""
-        return f"a pair visited may have next states never seen, of probability up to {self.unseen:.3g} ({OWN_DELTA})"
+        return f"a pair visited may have next states never seen, of probability <= {self.unseen:.3g} ({OWN_DELTA})"
 
     @property
     def need(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

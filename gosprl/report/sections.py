@@ -68,7 +68,7 @@ def _asked(found: Findings) -> str:
         ("seed", "unknown" if found.seed is None else str(found.seed)),
     ]
     if found.unseen is not None and found.of_discovered:
-        said = f"a pair visited may have next states never seen, of probability up to {found.unseen:.3g} ({OWN_DELTA})"
+        said = f"a pair visited may have next states never seen, of probability <= {found.unseen:.3g} ({OWN_DELTA})"
         entries.append(("unseen", said))
     return facts(entries) + _promise(found)
 

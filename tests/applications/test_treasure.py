@@ -158,7 +158,7 @@ def test_of_an_environment_the_states_found_are_covered():
     assert str(warned[-1].message).startswith("met for the 1 states discovered; a pair visited may have")
     assert (few.stop, few.found, few.covered) == ("met", False, 1.0)
     assert "100.0% of the 1 states discovered" in repr(few)
-    assert "never seen, of probability up to 1" in repr(few)
+    assert "never seen, of probability <= 1" in repr(few)
     sure = find_treasure(env, seed=0, unseen=0.2)
     assert (sure.stop, sure.state, sure.action) == ("met", 5, 1)
 
