@@ -235,11 +235,13 @@ class History(RuleBasedStateMachine):
             return
         invariants.new_draws(run, life)
         there = invariants.log_holds(run, life, killed, fleet)
-        kept = len(there) if fleet or run.of.is_table else len(there) - len(run.entries)
+        new_entries = len(there) - len(run.entries)
+        if fleet and new_entries:  # its log is in another order than the diary
+            new_entries = len(life.diary.draws)
+        run.draws |= set(life.diary.draws[:new_entries])  # after a kill, others are in no sample and may come again
         run.entries, run.result = there, life.value
         if killed:  # perhaps before it was written what is asked for now
             run.believe_manifest()
-        run.draws |= set(life.diary.draws if fleet else life.diary.draws[:kept])
         if new:
             self.runs.append(run)
         self.check(run)
